@@ -7,7 +7,7 @@ import { sep } from 'node:path'
 import { isInside, isProtected, plansDir, type Surroundings, type ToolAccess, type ToolExecution } from '../tools/index.ts'
 import type { Approval, PermissionMode } from './contract.ts'
 import { isControlFile, type WorkTree } from './control-files.ts'
-import { allows, mayConcern, meansPath, type Rule, ruleFor } from './rules.ts'
+import { allows, firstOf, mayConcern, meansPath, type Rule, ruleFor } from './rules.ts'
 
 /** What a policy sees of a call. */
 export interface CallFacts extends Surroundings {
@@ -40,12 +40,8 @@ const questionInAutoMode: Policy = ({ mode, tool }) =>
     : undefined
 
 /** The user's deny rules win over every mode and every approval. Those of Read and Write hold for files that other tools touch, too. */
-const denyRule: Policy = facts => {
-  const rule =
-    ruleFor(facts, 'deny') ??
-    pathsOf(facts)
-      .map(access => deniedAccess(facts, access))
-      .find(found => found)
+const denyRule: Policy = async facts => {
+  const rule = (await ruleFor(facts, 'deny')) ?? (await deniedAccess(facts))
   if (!rule) return undefined
   const reason = rule.reason === undefined ? '' : ` Reason: ${rule.reason}`
   return { kind: 'deny', text: `A permission rule of the user forbids this call of ${facts.tool}.${reason}` }
@@ -59,7 +55,7 @@ const rememberedApproval: Policy = ({ remembered, tool, execution }) =>
   remembered.some(approval => approval.tool === tool && approval.argument === execution.approval_argument) ? approve : undefined
 
 /** A command that does not tell what it runs may run what a rule denies. */
-const uncertainUnderDenyRule: Policy = facts => (mayConcern(facts, 'deny') ? ask : undefined)
+const uncertainUnderDenyRule: Policy = async facts => ((await mayConcern(facts, 'deny')) ? ask : undefined)
 
 /** An agent's plans are its own: writing them changes nothing else. */
 const ownPlan: Policy = facts => {
@@ -73,19 +69,16 @@ const ownPlan: Policy = facts => {
 const autoMode: Policy = ({ mode }) => (mode === 'auto' ? approve : undefined)
 
 /** The user's ask rules: asked in manual and in yolo mode. */
-const askRule: Policy = facts => (ruleFor(facts, 'ask') || mayConcern(facts, 'ask') ? ask : undefined)
+const askRule: Policy = async facts => ((await ruleFor(facts, 'ask')) || (await mayConcern(facts, 'ask')) ? ask : undefined)
 
 /** The user's allow rules: together they cover every part of the call. */
-const allowRules: Policy = facts => (allows(facts) ? approve : undefined)
+const allowRules: Policy = async facts => ((await allows(facts)) ? approve : undefined)
 
 /** Files that usually hold credentials, and what belongs to the server itself, are never touched unasked. */
-const protectedPath: Policy = facts => (pathsOf(facts).some(({ path }) => isProtected(path, facts)) ? ask : undefined)
+const protectedPath: Policy = async facts => ((await firstOf(pathsOf(facts), ({ path }) => isProtected(path, facts))) ? ask : undefined)
 
 /** Files that make other programs run code (of git, of editors) are never touched unasked. */
-const controlFile: Policy = async facts => {
-  for (const access of pathsOf(facts)) if (await isControlFile(access, facts)) return ask
-  return undefined
-}
+const controlFile: Policy = async facts => ((await firstOf(pathsOf(facts), access => isControlFile(access, facts))) ? ask : undefined)
 
 /** Yolo mode approves what the earlier policies did not hold back. */
 const yoloMode: Policy = ({ mode }) => (mode === 'yolo' ? approve : undefined)
@@ -139,9 +132,15 @@ function pathsOf({ execution }: CallFacts): FileAccess[] {
   return execution.accesses.filter(access => access.kind !== 'exclusive')
 }
 
-/** The deny rule of Read or Write for a file. What a search finds is filtered by the search itself (`ToolAuthority.readable`). */
-function deniedAccess({ rules, cwd }: CallFacts, { kind, path, recursive }: FileAccess): Rule | undefined {
-  if (recursive || kind === 'readwrite') return undefined
-  const tool = kind === 'write' ? 'Write' : 'Read'
-  return rules.find(rule => rule.decision === 'deny' && meansPath(rule.pattern, tool, path, { cwd, home: homedir() }))
+/** The deny rule of Read or Write for a file of the call. What a search finds is filtered by the search itself (`ToolAuthority.readable`). */
+async function deniedAccess(facts: CallFacts): Promise<Rule | undefined> {
+  const { rules, cwd } = facts
+  const denying = rules.filter(rule => rule.decision === 'deny')
+  for (const { kind, path, recursive } of pathsOf(facts)) {
+    const tool = kind === 'write' ? 'Write' : 'Read'
+    const means = ({ pattern }: Rule) => meansPath(pattern, tool, path, { cwd, home: homedir() })
+    const rule = recursive || kind === 'readwrite' ? undefined : await firstOf(denying, means)
+    if (rule) return rule
+  }
+  return undefined
 }

@@ -1,5 +1,5 @@
 /** Permission rules: the pattern language, the configuration's forms of a rule, and matching against a call. */
-import type { Static } from '../../kernel/index.ts'
+import { type Static, yieldToLoop } from '../../kernel/index.ts'
 import { matchPath, matchText, type RulePart, type ToolExecution } from '../tools/index.ts'
 import type { permissionSection } from './contract.ts'
 
@@ -41,15 +41,16 @@ export function parsePattern(text: string): Pattern | undefined {
 }
 
 /** The first rule of a denying or asking kind that means the call: any part of it is enough, read widely. */
-export function ruleFor({ tool, execution, rules }: RuledCall, decision: 'deny' | 'ask'): Rule | undefined {
-  return rules.find(({ decision: kind, pattern: { tool: name, args, not } }) => {
+export async function ruleFor({ tool, execution, rules }: RuledCall, decision: 'deny' | 'ask'): Promise<Rule | undefined> {
+  const parts = partsOf(execution)
+  return await firstOf(rules, ({ decision: kind, pattern: { tool: name, args, not } }) => {
     if (kind !== decision || !matchText(name, tool)) return false
-    return args === undefined || partsOf(execution).some(part => (not ? !part.covers(args) : part.names(args)))
+    return args === undefined || anyOf(parts, part => (not ? !part.covers(args) : part.names(args)))
   })
 }
 
 /** Whether the allowing rules together cover the call: each part is covered by one of them, read narrowly. */
-export function allows({ tool, execution, rules }: RuledCall): boolean {
+export async function allows({ tool, execution, rules }: RuledCall): Promise<boolean> {
   const allowing = rules.filter(({ decision, pattern }) => decision === 'allow' && matchText(pattern.tool, tool)).map(rule => rule.pattern)
   const parts = partsOf(execution)
   const covered = (part: RulePart) =>
@@ -57,15 +58,31 @@ export function allows({ tool, execution, rules }: RuledCall): boolean {
       ({ args, not }) =>
         args !== undefined && (not ? !execution.uncertain && !part.names(args) && !part.suspects?.(args) : part.covers(args))
     )
-  return allowing.some(({ args }) => args === undefined) || (parts.length > 0 && parts.every(covered))
+  return allowing.some(({ args }) => args === undefined) || (parts.length > 0 && !(await anyOf(parts, part => !covered(part))))
 }
 
 /** Whether the call may be meant by a rule of this kind: it does not tell what it does, or something in it may be what the rule means. */
-export function mayConcern({ tool, execution, rules }: RuledCall, decision: 'deny' | 'ask'): boolean {
-  return rules.some(({ decision: kind, pattern: { tool: name, args, not } }) => {
+export async function mayConcern({ tool, execution, rules }: RuledCall, decision: 'deny' | 'ask'): Promise<boolean> {
+  const parts = partsOf(execution)
+  return await anyOf(rules, ({ decision: kind, pattern: { tool: name, args, not } }) => {
     if (kind !== decision || args === undefined || !matchText(name, tool)) return false
-    return execution.uncertain || (!not && partsOf(execution).some(part => part.suspects?.(args)))
+    return execution.uncertain || (!not && anyOf(parts, part => part.suspects?.(args) === true))
   })
+}
+
+/** The first that fits. A call may have thousands of parts, and there may be hundreds of rules: others have their turn in between. */
+export async function firstOf<T>(items: readonly T[], fits: (item: T) => boolean | Promise<boolean>): Promise<T | undefined> {
+  for (const item of items) {
+    if (await fits(item)) return item
+    const others = yieldToLoop()
+    if (others) await others
+  }
+  return undefined
+}
+
+/** Whether one of them fits. */
+async function anyOf<T extends object>(items: readonly T[], fits: (item: T) => boolean | Promise<boolean>): Promise<boolean> {
+  return (await firstOf(items, fits)) !== undefined
 }
 
 /** Whether a pattern means a file as this tool would touch it. */

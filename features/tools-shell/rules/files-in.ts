@@ -31,7 +31,7 @@ export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: 
   const isOwn = (path: string) => [given, around].some(each => belongsToHome(atPattern(path, each.home), each))
   const own = new Map<SyntaxNode, FileAccess>()
   const known = new Map<Redirect, string>()
-  const accesses: FileAccess[] = []
+  const accesses = new Map<string, FileAccess>()
   const redirects: Redirect[] = []
   const words: Word[] = []
   /** Where paths may begin: the line may go elsewhere before a command looks at its own. */
@@ -62,11 +62,11 @@ export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: 
     const path = pathOf(target, cwd)
     const real = (await realAt(path)) ?? path // absent: its name is all there is
     known.set(node, real)
-    for (const kind of kindsOf(node)) accesses.push({ kind, path: real })
+    for (const kind of kindsOf(node)) accesses.set(`${kind} ${real}`, { kind, path: real })
   }
   const root = await resolved(cwd)
   return {
-    accesses: [...accesses, ...own.values()],
+    accesses: [...accesses.values(), ...own.values()],
     own,
     moves,
     mayRead(node) {
