@@ -2,6 +2,7 @@
 import { homedir } from 'node:os'
 import { type Logger, realAt } from '../../kernel/index.ts'
 import { type ApprovalAnswer, approvals, type InteractionEnd, type Interactions, unattendedFailure } from '../interactions/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
 import type { ToolCallContext, ToolDecision, ToolDenial, ToolDisplay, ToolVerdict } from '../tools/index.ts'
 import { decide } from './chain.ts'
 import type { Approval, Permissions } from './contract.ts'
@@ -10,7 +11,7 @@ import { meansPath, type Rule } from './rules.ts'
 
 export interface GatePorts {
   readonly permissions: Permissions
-  readonly remembered: (context: ToolCallContext) => Promise<readonly Approval[]>
+  readonly remembered: (agent: AgentHost) => Promise<readonly Approval[]>
   readonly rules: () => Promise<{ readonly rules: readonly Rule[]; readonly unsure: boolean }>
   readonly interactions: () => Interactions | undefined
   readonly log: Logger
@@ -26,7 +27,7 @@ export async function permit(context: ToolCallContext, ports: GatePorts): Promis
     execution: context.execution,
     mode: await ports.permissions.mode(agent),
     ...(await ports.rules()),
-    remembered: await ports.remembered(context),
+    remembered: await ports.remembered(agent),
     cwd: await resolved(cwd),
     home: await resolved(ports.home),
     agent_dir: await resolved(agent.dir),

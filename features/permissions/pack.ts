@@ -89,9 +89,9 @@ export default definePack({
     // Looks at the file now: one that breaks before the first call has had its say.
     ctx.background(rules)
 
+    const ports = { permissions, remembered, rules, interactions, log: ctx.log, home: ctx.home }
     ctx.provide(ToolAuthority, {
-      permit: context =>
-        permit(context, { permissions, remembered: ({ env }) => remembered(env.agent), rules, interactions, log: ctx.log, home: ctx.home }),
+      permit: context => permit(context, ports),
       readable: async ({ cwd }) => readable((await rules()).rules, cwd)
     })
   }

@@ -1,6 +1,6 @@
 /** Programs that run others: which, and where in their words. What else words of programs make them do is in `flags.ts`. */
 import { leads } from './flags.ts'
-import { baseOf, isShell, list } from './words.ts'
+import { baseOf, list, shells } from './words.ts'
 
 /** Programs that run the rest of their words: `name:flags that take the next word:words between flags and command`. */
 const carriers = new Map(
@@ -15,7 +15,7 @@ const carriers = new Map(
 )
 
 /** Those that are called for nothing else than to run what follows: a wildcard after their name stands for it. */
-const chosen = new Set(['bunx', 'npx', 'pnpx', 'ssh', 'uvx'])
+export const chosen = new Set(['bunx', 'npx', 'pnpx', 'ssh', 'uvx'])
 
 /** Those that run a shell where no command follows, which reads its commands from the input; some only with a flag, or not with one. */
 const rooms = new Map<string, (flags: readonly string[]) => boolean>([
@@ -31,15 +31,15 @@ const rooms = new Map<string, (flags: readonly string[]) => boolean>([
 const CARRIED = 20
 
 /** Programs and builtins that run what stands somewhere in their words: no wildcard of a rule stands for any of it. */
-const runners = new Set(
+export const runners = new Set(
   list(`. alias at batch bind capsh compgen complete coproc crontab enable eval fc hash history mapfile parallel readarray screen script source su
     tmux trap`)
 )
-/** Programs that run others only with certain words; `riskOf` knows these. */
-const sometimes = new Set(['fd', 'fdfind', 'find', 'jobs'])
+/** Programs that run others for what they find. */
+export const searches = new Set(['fd', 'fdfind', 'find'])
 
 /** Programs whose words after one of the second kind are a command, or the text of one. */
-const launchers = new Set(list('bun bundle conda direnv docker kubectl nix nix-shell npm perf pipenv pnpm podman poetry uv yarn'))
+export const launchers = new Set(list('bun bundle conda direnv docker kubectl nix nix-shell npm perf pipenv pnpm podman poetry uv yarn'))
 const launching = /^(?:exec|x|run|dlx|stat|record|-c|--call|--command|--run|--)$/
 /** Launchers whose `run` runs what the project names; those whose first word after a mark names a container. */
 const scripted = new Set(['bun', 'npm', 'pnpm', 'yarn'])
@@ -48,13 +48,9 @@ const containers = new Set(['docker', 'kubectl', 'podman'])
 const containerFlags =
   /=|^-[dPitq]+$|^--(?:build|detach|init|interactive|no-deps|no-healthcheck|no-TTY|privileged|publish-all|quiet|read-only|remove-orphans|rm|service-ports|stdin|tty)$/
 
-export const isSearch = (name: string): boolean => name === 'find' || name === 'fd' || name === 'fdfind'
 /** Whether words after the name may be a command, or the text of one. */
-export const runsOthers = (name: string): boolean => carriers.has(name) || isRunner(name) || isShell(name) || sometimes.has(name)
-export const isRunner = (name: string): boolean => runners.has(name)
-export const isLauncher = (name: string): boolean => launchers.has(name)
-/** Whether the wildcard of a rule after its name stands for what it runs. */
-export const isChosen = (name: string): boolean => chosen.has(name)
+export const runsOthers = (name: string): boolean =>
+  carriers.has(name) || runners.has(name) || shells.has(name) || searches.has(name) || name === 'jobs'
 
 /** Index of the first word that may begin a command that the first one runs; undefined: there is none. */
 export function commandsBegin(words: readonly string[]): number | undefined {
@@ -115,7 +111,7 @@ export function commandPlaces(words: readonly string[]): number[] {
 /** From where to where words stand that say where its command begins. */
 export function ownWords(words: readonly string[]): readonly [number, number] {
   const name = baseOf(words[0] ?? '')
-  if (isSearch(name)) return [1, words.length]
+  if (searches.has(name)) return [1, words.length]
   const mark = launchMark(words)
   if (mark > 0 ? runsNamedScript(words) : !carriers.has(name)) return [0, 0]
   return [Math.max(mark, 0) + 1, carriedAt(words) ?? words.length]

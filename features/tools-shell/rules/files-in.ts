@@ -28,7 +28,8 @@ export interface Files {
 /** Of a line that runs in `cwd`; `nodes`: all of its tree. */
 export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: Surroundings): Promise<Files> {
   const around = { home: await resolved(given.home), cwd: await resolved(given.cwd), agent_dir: await resolved(given.agent_dir) }
-  const isOwn = (path: string) => [given, around].some(each => belongsToHome(atPattern(path, each.home), each))
+  const views = around.home === given.home && around.cwd === given.cwd && around.agent_dir === given.agent_dir ? [given] : [given, around]
+  const isOwn = (path: string) => views.some(each => belongsToHome(atPattern(path, each.home), each))
   const own = new Map<SyntaxNode, FileAccess>()
   const known = new Map<Redirect, string>()
   const accesses = new Map<string, FileAccess>()

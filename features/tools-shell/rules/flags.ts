@@ -80,7 +80,7 @@ function setsConfig(words: readonly string[], at: number): boolean {
   const [first, ...others] = rest.filter(word => !word.startsWith('-'))
   const shown = /^-(?:l|z|-(?:all|get(?:-all|-regexp)?|global|includes|list|local|name-only|show-\w+|system|type=\w+|worktree))$/
   const gets = first === 'get' || first === 'list' || rest.some(word => /^--get/.test(word))
-  return (!gets && others.length > 0) || rest.some(word => word.startsWith('-') && !shown.test(word))
+  return (!gets && (others.length > 0 || first === 'edit')) || rest.some(word => word.startsWith('-') && !shown.test(word))
 }
 
 const git: Risk = (word, index, words) =>
@@ -138,8 +138,9 @@ const risks: readonly (readonly [string, Risk])[] = [
     'awk gawk mawk nawk',
     word => /system|getline|@|^(?:-[dfiopDEl]|--[a-z])/.test(word) || /[>|]/.test(word.split('print').slice(1).join(' '))
   ],
+  ['fish', own('cCop', 'command init-command profile', /^-[iln]+$/)],
   [
-    SHELLS,
+    SHELLS.replace('fish ', ''),
     own(
       'cs',
       'command init-command init-file rcfile',

@@ -1,11 +1,12 @@
 /** The narrow reading of a command: its words, and which of them no wildcard of an allowing rule stands for. */
 import type { Command, SyntaxNode, TestExpression } from 'unbash'
 import { matchText } from '../../tools/index.ts'
+import { carriedAt, commandsFrom, launchMark, runsOthers } from './carriers.ts'
 import { type Files, isHarmless } from './files-in.ts'
-import { readsInput } from './scripts.ts'
-import { hasRiskyFlags, mustSpell } from './spelled.ts'
+import { riskOf } from './flags.ts'
+import { computes, flagged, readsInput, runsScript } from './scripts.ts'
 import type { Values } from './survey.ts'
-import { climbs, isPlain, literal, mayBeFlags, textOf } from './words.ts'
+import { baseOf, climbs, isPlain, literal, mayBeFlags, textOf } from './words.ts'
 
 /** A piece of a command's text; `spelled`: no wildcard of a rule stands for it. */
 export interface Piece {
@@ -108,4 +109,42 @@ function readingsOf(given: readonly Piece[]): Reading[] {
     }
     return (pieces.at(-1)?.bare ? ['', ' '] : ['']).map(blank => ({ text: text + blank, fixed: (at: number) => spelled[at] === 1 }))
   })
+}
+
+/** Indexes of the words that a rule must spell out: no wildcard stands for them. `words[0]` is the program. */
+function mustSpell(words: readonly string[]): ReadonlySet<number> {
+  const found = new Set<number>()
+  for (const from of commandsFrom(words)) {
+    const own = words.slice(from)
+    const name = baseOf(own[0]!)
+    const whole = alwaysWhole(name, own)
+    const risk = riskOf(name)
+    const mark = launchMark(own)
+    if (from > 0) found.add(from)
+    if (mark > 0 && !runsScript(own)) found.add(from + mark)
+    for (const [index, word] of own.entries()) if (whole || (index > 0 && risk?.(word, index, own))) found.add(from + index)
+    if (whole) break
+  }
+  return found
+}
+
+/** Whether a file pattern among the words could come out as a flag that matters. */
+function hasRiskyFlags(words: readonly string[]): boolean {
+  return commandsFrom(words).some(from => isRisky(baseOf(words[from]!)))
+}
+
+const isRisky = (name: string): boolean => riskOf(name) !== undefined || flagged.has(name)
+
+/** Whether nothing but the whole command may be allowed. */
+function alwaysWhole(name: string, words: readonly string[]): boolean {
+  if (name === 'printf') return words.some((word, index) => index === 1 && word.startsWith('-v'))
+  if (name === 'test' || name === '[') return words.some(word => word === '-v' || word === '-R')
+  if (name === 'wait') return words.some(word => word.startsWith('-') && word.includes('p'))
+  if (name === 'source' || name === '.') return false
+  if (name === 'xargs') {
+    // what comes from its input may be a flag of the command
+    const carried = baseOf(words[carriedAt(words) ?? words.length] ?? 'echo')
+    return isRisky(carried) || runsOthers(carried)
+  }
+  return computes(name)
 }

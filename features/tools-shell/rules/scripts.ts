@@ -1,13 +1,13 @@
 /** Programs that run texts: shells, interpreters of other languages, builtins that compute; and where these texts come from. */
-import { carriedAt, commandPlaces, commandsFrom, isChosen, isLauncher, isRunner, runsNamedScript, runsOthers } from './carriers.ts'
+import { carriedAt, chosen, commandPlaces, commandsFrom, launchers, runners, runsNamedScript, runsOthers } from './carriers.ts'
 import { riskOf } from './flags.ts'
-import { namesAnew } from './settings.ts'
-import { baseOf, isShell, list } from './words.ts'
+import { namers } from './settings.ts'
+import { baseOf, list, shells } from './words.ts'
 
 /** Builtins that assign to variables or compute with their words (`a[$(...)]` runs a command there). */
 const assigning = new Set(list('declare export getopts let local printf read readonly set shopt test typeset unset wait ['))
 /** Those of them that are harmless without one of their flags. */
-const flagged = new Set(['printf', 'test', '[', 'wait'])
+export const flagged = new Set(['printf', 'test', '[', 'wait'])
 
 /** Interpreters of other languages, and programs whose texts may begin commands: what stands in their words is looked through for commands. */
 const interpreters =
@@ -31,7 +31,7 @@ const half = new Set(list('cmake ip just mariadb mysql psql'))
 /** Whether words of the program that nothing is said of here may begin a command. */
 export function isUnknown(name: string): boolean {
   if (inert.has(name) || runsOthers(name)) return false
-  return !assigning.has(name) && !isLauncher(name) && !interpreters.test(name) && !namesAnew(name) && (half.has(name) || !riskOf(name))
+  return !assigning.has(name) && !launchers.has(name) && !interpreters.test(name) && !namers.has(name) && (half.has(name) || !riskOf(name))
 }
 
 export const isInterpreter = (name: string): boolean => interpreters.test(name)
@@ -70,7 +70,7 @@ export function readsProgram(words: readonly string[]): boolean {
 
 /** Whether its commands may come from its input, in the language of the shell. */
 export function readsScript(name: string): boolean {
-  return isShell(name) || ['at', 'batch', 'crontab', 'su', 'source', '.'].includes(name)
+  return shells.has(name) || ['at', 'batch', 'crontab', 'su', 'source', '.'].includes(name)
 }
 
 /** Whether it runs what comes from its input, of which a rule says nothing. */
@@ -85,13 +85,13 @@ export function readsInput(words: readonly string[]): boolean {
 /** Whether the words after the first are rather arguments of a script than commands. */
 export function runsScript(words: readonly string[]): boolean {
   const name = baseOf(words[0] ?? '')
-  return isShell(name) ? takesScript(name, words).length === 0 : runsNamedScript(words)
+  return shells.has(name) ? takesScript(name, words).length === 0 : runsNamedScript(words)
 }
 
 /** Indexes of the words that are the text of a script: after `-c` of a shell, the handler of `trap`. */
 export function takesScript(name: string, words: readonly string[]): number[] {
   if (name === 'trap') return [words[1] === '--' ? 2 : 1].filter(at => at < words.length)
-  if (!isShell(name) && !isChosen(name) && !['capsh', 'flock', 'runuser', 'script', 'su'].includes(name)) return []
+  if (!shells.has(name) && !chosen.has(name) && !['capsh', 'flock', 'runuser', 'script', 'su'].includes(name)) return []
   const at = words.findIndex((word, index) => index > 0 && /^-\w*[cC]$|^--(?:call|command|init-command)$/.test(word)) + 1
   return at > 0 && at < words.length ? [at] : []
 }
@@ -108,7 +108,7 @@ export function takesCommands(words: readonly string[]): boolean {
   if (at < 0) return name === 'parallel' && words.length === 1
   const own = words.slice(at)
   const replaces = words.slice(0, at).some(word => /^(?:-[^-]*[IiJ]|--replace)/.test(word))
-  if (isShell(baseOf(own[0]!))) return replaces || runsScript(own)
+  if (shells.has(baseOf(own[0]!))) return replaces || runsScript(own)
   return replaces || carriedAt(own) === undefined
 }
 
@@ -122,7 +122,4 @@ function replacesCommand(words: readonly string[]): boolean {
 }
 
 /** Whether the builtin assigns or computes with its words. */
-export const computes = (name: string): boolean => assigning.has(name) || isRunner(name)
-
-/** Whether a flag of the builtin does what its other words do not. */
-export const isFlagged = (name: string): boolean => flagged.has(name)
+export const computes = (name: string): boolean => assigning.has(name) || runners.has(name)

@@ -3,8 +3,7 @@ import { leads } from './flags.ts'
 import { baseOf, list } from './words.ts'
 
 /** Programs that give another name to a program. */
-const namers = new Set(['cp', 'install', 'link', 'ln', 'mv'])
-export const namesAnew = (name: string): boolean => namers.has(name)
+export const namers = new Set(['cp', 'install', 'link', 'ln', 'mv'])
 
 /** Names of programs that get another name. */
 export function namedAnew(words: readonly string[]): string[] {
@@ -43,7 +42,7 @@ export function spokenFor(words: readonly string[]): string | undefined {
 const keepers = new Map<string, RegExp>([
   ['aws', /^configure$/],
   ['cargo', /^watch$/],
-  ...list('gh glab').map(name => [name, /^(?:alias|ext(?:ension)?|codespace|cs)$/] as const),
+  ...list('gh glab').map(name => [name, /^(?:alias|codespace|config|cs|ext(?:ension)?)$/] as const),
   ...list('git hg jj').map(name => [name, /^config$/] as const),
   ['go', /^env$/],
   ['kubectl', /^config$/],

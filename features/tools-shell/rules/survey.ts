@@ -24,6 +24,8 @@ export function childrenOf(node: SyntaxNode): SyntaxNode[] {
 
 /** Builtins that assign to the variables that they are given by name. */
 const assigning = new Set(list('declare export getopts let local mapfile printf read readarray readonly typeset'))
+/** A value that is one word, and no flag. */
+const PLAIN = /^(?!-)[^\s*?[]*$/
 /** Substitutions that come out as one plain word. */
 const single = /^(?:nproc|whoami|id -[gu])$/
 /** Programs that print settings for the shell, made by them alone. */
@@ -43,10 +45,10 @@ export class Values {
     if (node.type === 'Assignment') {
       this.#set.add(node.name)
       const text = node.value.type === 'Word' && !node.append ? literal(node.value) : undefined
-      if (text === undefined || !/^(?!-)[^\s*?[]*$/.test(text)) this.#open.add(node.name)
+      if (text === undefined || !PLAIN.test(text)) this.#open.add(node.name)
       if (node.name === 'IFS') this.#split = true
     }
-    if (node.type === 'For' && !node.wordlist?.every(word => /^(?!-)[^\s*?[]*$/.test(literal(word) ?? ' '))) this.#open.add(node.name.value)
+    if (node.type === 'For' && !node.wordlist?.every(word => PLAIN.test(literal(word) ?? ' '))) this.#open.add(node.name.value)
     if (node.type === 'Select') this.#open.add(node.name.value)
     if (node.type === 'ParameterExpansion' && node.operation?.type === 'Default') this.#open.add(node.parameter)
     if (node.type === 'Function') this.#defines = true
@@ -55,8 +57,13 @@ export class Values {
 
   #command({ name, args }: Command): void {
     if (name?.value === 'alias' || name?.value === 'hash') this.#defines = true
-    if (!assigning.has(name?.value ?? '')) return
-    for (const each of args) if (each.type === 'Word' && /^\w+$/.test(each.value)) this.#open.add(each.value)
+    const assigns = assigning.has(name?.value ?? '')
+    for (const each of args) {
+      if (each.type !== 'Word') continue
+      const [, given, rest] = /^(?:-\w*v)?(\w+)(?:\+?=(.*))?$/s.exec(each.value) ?? [] // `env x='a b' ...`, `printf -vx`
+      if (given === undefined || (rest === undefined ? !assigns : literal(each) !== undefined && PLAIN.test(rest))) continue
+      this.#open.add(given)
+    }
   }
 
   /** Whether a variable in the word has its value from the line. */

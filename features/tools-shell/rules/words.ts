@@ -14,7 +14,8 @@ function echoed({ parts = [] }: Pick<Word, 'parts'>): string | undefined {
   const command = part.script.commands[0]?.command
   if (command?.type !== 'Command' || command.name?.text !== 'cat' || command.args.length > 0 || command.prefix.length > 0) return undefined
   const [input, ...inputs] = command.redirects
-  if (inputs.length > 0 || input?.type !== 'HereDoc' || (!input.delimiter?.quoted && /[\\$`]/.test(input.body.text))) return undefined
+  if (inputs.length > 0 || input?.type !== 'HereDoc' || input.operator !== '<<' || input.descriptor) return undefined
+  if (!input.delimiter?.quoted && /[\\$`]/.test(input.body.text)) return undefined
   return input.body.text.replace(/\n+$/, '')
 }
 
@@ -91,8 +92,7 @@ export function list(text: string): string[] {
 }
 
 export const SHELLS = 'ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh'
-const shells = new Set(list(SHELLS))
-export const isShell = (name: string): boolean => shells.has(name)
+export const shells: ReadonlySet<string> = new Set(list(SHELLS))
 /** Those that read what bash adds to the language as bash does. */
 export const isBash = (name: string): boolean => name === 'bash' || name === 'rbash'
 

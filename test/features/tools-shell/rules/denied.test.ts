@@ -21,6 +21,7 @@ const denied: Table = {
   'rm *': [
     ...rows(String.raw`
       sh -c '((rm x))'
+      env x='5 rm y' bash -c 'timeout $x f'
       mawk 'BEGIN { system( "cd /tmp && rm x" ) }'
       ruby -e '%x[rm x]'
       bun -e 'require("child_process").execSync("rm x")'
@@ -136,6 +137,11 @@ const asked: Table = {
       timeout $(echo 5 rm x)
       x='5 rm y'; timeout $x
       set -- 5 rm x; timeout "$@"
+      export 'x=5 rm y'; timeout $x
+      x=5; x+=' rm y'; timeout $x
+      IFS=,; x=5,rm,y; timeout $x
+      for i in 1; do eval 'ssh-agent() { echo rm x; }'; eval "$(ssh-agent)"; done
+      gh config set pager 'rm x'
       timeout {5,rm,x}
       timeout * f
       ssh-agent() { echo rm x; }; eval "$(ssh-agent)"

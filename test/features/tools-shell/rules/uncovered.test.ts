@@ -9,6 +9,7 @@ import { bash, judge, rows, type Table, wrong } from './judge.ts'
 const uncovered: Table = {
   'sudo apt-get *': ['sudo apt-get -o DPkg::Pre-Invoke::=x update'],
   'cmake *': ['cmake -E rm x', 'cmake -P x'],
+  'fish *': ['fish -C x y'],
   'emacs *': ['emacs --batch --eval x', 'emacs -l x'],
   'gh *': rows(String.raw`
       gh alias set x '!y'
@@ -52,6 +53,8 @@ const uncovered: Table = {
     ...rows(String.raw`
       git config core.pager x
       git config --file x --edit
+      git config edit
+      git config --unset core.pager
       git commit -m "$(cat x)"
       git log "$(cat <<< --output=x)"
       git bundle create p HEAD
