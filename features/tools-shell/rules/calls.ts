@@ -91,8 +91,8 @@ function begins(call: Call, found: Findings): void {
   }
   for (const text of programTexts(values)) {
     if (CODE.test(text)) {
-      found.program(text)
-      found.guess(text)
+      found.later(() => found.program(text))
+      found.later(() => found.guess(text))
     } else if (text.startsWith('/')) found.add(baseOf(text))
     else found.suspect(baseOf(text))
   }

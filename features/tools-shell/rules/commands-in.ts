@@ -5,7 +5,7 @@ import { isInput, isNothing } from './files-in.ts'
 import { Findings, type Place, suspicion } from './findings.ts'
 import { isProgramVariable } from './settings.ts'
 import { childrenOf, type Values } from './survey.ts'
-import { baseOf, isForeign, literal, unquoted } from './words.ts'
+import { baseOf, isForeign, literal, unquoted, WORDS } from './words.ts'
 
 /** Collects the commands below a node. */
 export class CommandsIn extends Findings {
@@ -48,7 +48,8 @@ export class CommandsIn extends Findings {
     const words = [command.name, ...command.args.map(each => (each.type === 'Word' ? each : undefined))]
     const values = [command.name.value, ...command.args.map(each => (each.type === 'Word' ? each.value : unquoted(each.text)))]
     this.add([command.name, ...command.args].map(each => each.text).join(' '))
-    lookAt({ command, words, values }, this)
+    if (values.length <= WORDS) lookAt({ command, words, values }, this)
+    else this.uncertain = true
   }
 
   /** What the shell runs when it uses the variable, and what programs run that get it from their environment. */

@@ -6,7 +6,7 @@ import { type Files, isHarmless } from './files-in.ts'
 import { riskOf } from './flags.ts'
 import { computes, flagged, readsInput, runsScript } from './scripts.ts'
 import type { Values } from './survey.ts'
-import { baseOf, climbs, isPlain, literal, mayBeFlags, textOf } from './words.ts'
+import { baseOf, climbs, isPlain, literal, mayBeFlags, textOf, WORDS } from './words.ts'
 
 /** A piece of a command's text; `spelled`: no wildcard of a rule stands for it. */
 export interface Piece {
@@ -20,7 +20,7 @@ export interface Piece {
 
 export function piecesOf(node: SyntaxNode, line: string, files: Files, values: Values): Piece[] {
   if (node.type === 'TestCommand') return [{ text: line.slice(node.pos, node.end), spelled: !onlyLooks(node.expression) }]
-  if (node.type !== 'Command' || !node.name) return [{ text: line.slice(node.pos, node.end), spelled: true }]
+  if (node.type !== 'Command' || !node.name || node.args.length >= WORDS) return [{ text: line.slice(node.pos, node.end), spelled: true }]
   const words = [node.name.value, ...node.args.map(each => (each.type === 'Word' ? textOf(each) : each.text))]
   const spelled = mustSpell(words)
   const flags = hasRiskyFlags(words)

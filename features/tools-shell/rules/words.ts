@@ -76,6 +76,9 @@ export function climbs(path: string): boolean {
   return /\/\.(?:\.|[^/]*[*?[][^/]*)(?:\/|$)/.test(path.replace(/^(?:\.\.?\/+)+/, ''))
 }
 
+/** Words of a command that are looked at: one with more is not understood. */
+export const WORDS = 2000
+
 /** The last segment of a program's path. */
 export function baseOf(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1)
