@@ -2,16 +2,19 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { toolResult, turnEnded, turnStarted } from '../../../features/agent/index.ts'
+import { type Agents, toolResult, turnEnded, turnStarted } from '../../../features/agent/index.ts'
 import config from '../../../features/config/pack.ts'
+import type { Histories } from '../../../features/history/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
 import type { LlmRequest } from '../../../features/llm/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { abortPrompt } from '../../../features/prompts/index.ts'
 import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
-import { createSession, readSession, updateProfile } from '../../../features/sessions/index.ts'
+import { type AgentHost, createSession, readSession, type Session, updateProfile } from '../../../features/sessions/index.ts'
+import { createChildren } from '../../../features/subagents/children.ts'
 import { subagentCompleted, subagentSpawned, subagentStarted } from '../../../features/subagents/index.ts'
 import subagents from '../../../features/subagents/pack.ts'
+import type { ChildSpec } from '../../../features/subagents/service.ts'
 import { cancelTask, detachTask, listTasks } from '../../../features/tasks/index.ts'
 import tasks from '../../../features/tasks/pack.ts'
 import tools from '../../../features/tools/pack.ts'
@@ -232,6 +235,31 @@ test('who aborts the prompt of an agent in the background has cancelled its task
     ['cancelled']
   )
   assert.equal(scene.of('subagent.failed').length, 0)
+})
+
+test('no more agents work at a time than are allowed, none twice, and who names those that it may start has those alone', async () => {
+  const running = new Set(['agent-0'])
+  const session = { get: () => running, agents: () => [], work: { activeTurns: () => [] } } as unknown as Session
+  const caller = { id: 'main', session, record: { type: 'main' } } as unknown as AgentHost
+  const profiles = [{ name: 'boss', subagents: ['coder'] }, { name: 'coder' }, { name: 'plan' }]
+  const ports = (maxRunning: number) => ({
+    agents: { profiles: () => profiles } as unknown as Agents,
+    histories: {} as Histories,
+    maxDepth: 3,
+    maxRunning,
+    maxAgents: 9
+  })
+  const spec = { caller, profile: { name: 'coder' }, model: {} } as unknown as ChildSpec
+  await assert.rejects(createChildren(ports(1)).child(spec), /1 agents are at work in this session already/)
+  const resume = { id: 'agent-0' } as AgentHost
+  await assert.rejects(createChildren(ports(2)).child({ ...spec, resume }), /agent-0 is at work/)
+  const boss = { ...caller, record: { type: 'sub', labels: { profile: 'boss' } } } as unknown as AgentHost
+  assert.deepEqual(
+    createChildren(ports(1))
+      .profilesFor(boss)
+      .map(({ name }) => name),
+    ['coder']
+  )
 })
 
 test('who was started by another one starts nobody, and nobody goes deeper than is allowed', async t => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { archiveSession, SessionMissing } from '../../../features/sessions/index.ts'
-import { type Item, readTranscript, readUserMessages, type TranscriptPage } from '../../../features/transcript/index.ts'
+import { type Item, readOps, readTranscript, readUserMessages, type TranscriptPage } from '../../../features/transcript/index.ts'
 import transcript from '../../../features/transcript/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
@@ -27,6 +27,8 @@ const names = (items: readonly Item[]) =>
 async function cold(t: TestContextLike, server: Started, home: string, query: Query = {}) {
   await server.kernel.stop()
   const other = await start(t, scriptedLlm(), { home, session_id: server.session_id })
+  const { data } = await other.call(readOps, { params: { session_id: server.session_id }, query: { agent_id: 'main', since_seq: 0 } })
+  assert.deepEqual([data.complete, data.batches], [false, []], 'a session that is not loaded has no batches to go on from')
   return await pageOf(other, query)
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TurnHooks } from '../../../features/agent/index.ts'
 import compaction from '../../../features/compaction/pack.ts'
-import { defineRecord, Histories, type History, HistoryStates, type StateSpec } from '../../../features/history/index.ts'
+import { defineRecord, Histories, type History, HistoryStates, type StateSpec, UndoFollowers } from '../../../features/history/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { steerPrompts } from '../../../features/prompts/index.ts'
@@ -300,4 +300,24 @@ test('the todo list and the summary that holds it: both are what they were befor
   assert.equal((payload as { result: { keptUserMessageCount: number } }).result.keptUserMessageCount, 1)
   const seen = JSON.stringify(llm.requests.at(-1)?.messages)
   assert.ok(seen.includes('first') && !seen.includes('second'))
+})
+
+test('an undo stands, also when work of its turns could not be ended', async t => {
+  const failing = definePack({
+    name: 'failing',
+    setup: ctx =>
+      ctx.contribute(UndoFollowers, {
+        name: 'failing',
+        async undone() {
+          throw new Error('it goes on')
+        }
+      })
+  })
+  const logged: string[] = []
+  const agent = await start(t, scriptedLlm('ok'), { packs: [failing], logged })
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.equal((await agent.undo()).code, 0)
+  assert.deepEqual(await agent.texts(), [])
+  assert.match(logged.join(''), /it goes on/)
 })
