@@ -7,8 +7,7 @@ import { RefusedFields, Repairs } from './repairs.ts'
 
 export default definePack({
   name: 'request-repair',
-  description:
-    'Sends refused model requests again with fewer images, without earlier thinking, without fields that the server does not know, or in a stricter form',
+  description: 'Sends refused model requests again: fewer images, no earlier thinking, no unknown fields, a stricter form',
   area: 'Agent',
   needs: { hooks: TurnHooks },
   setup(ctx, { hooks }) {
