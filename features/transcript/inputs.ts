@@ -88,8 +88,8 @@ function planOf({ display, output }: Pick<ToolFrame, 'display' | 'output'>, inte
   if (asked) return { source: 'interaction', ...asked, ...(review ? { review } : {}) }
   const shown = shownPlan(display)
   if (shown) return { source: 'display', ...shown, ...(review ? { review } : {}) }
-  const text = typeof output === 'string' ? output.trim() : ''
-  return text === '' ? undefined : { source: 'output', ...writtenPlan(text), ...(review ? { review } : {}) }
+  const written = typeof output === 'string' ? writtenPlan(output) : undefined
+  return written && { source: 'output', ...written, ...(review ? { review } : {}) }
 }
 
 function shownPlan(display: unknown): Pick<PlanEntry, 'plan' | 'path' | 'options'> | undefined {
@@ -99,12 +99,12 @@ function shownPlan(display: unknown): Pick<PlanEntry, 'plan' | 'path' | 'options
   return { plan, ...(typeof path === 'string' ? { path } : {}), ...(offered ? { options: offered } : {}) }
 }
 
-/** The result of the call names the file, and has the plan behind a heading. */
-function writtenPlan(text: string): Pick<PlanEntry, 'plan' | 'path'> {
+/** The result of the call names the file, and has the plan behind a heading; one that failed has none. */
+function writtenPlan(text: string): Pick<PlanEntry, 'plan' | 'path'> | undefined {
   const path = /^Plan saved to: (.+)$/m.exec(text)?.[1]
   const heading = /^## (?:Approved Plan:|Plan \(auto-approved, not user-reviewed\):)\n/m.exec(text)
-  const plan = heading ? text.slice(heading.index + heading[0].length) : text
-  return { plan, ...(path === undefined ? {} : { path }) }
+  const plan = heading && text.slice(heading.index + heading[0].length).trim()
+  return plan ? { plan, ...(path === undefined ? {} : { path }) } : undefined
 }
 
 function reviewOf({ state, response }: Interaction): PlanEntry['review'] {

@@ -127,10 +127,14 @@ test('a page takes at most 8 MB of the journal, but for one turn', async () => {
 test('plans stand in the order of their turns, also one that was put up by a call that never ran', async () => {
   const display = (plan: string) => ({ kind: 'plan_review', plan })
   const args = {}
+  const content = [{ type: 'text', text: 'Not in plan mode.' }]
   const turn = [
     { type: 'turn.started', turn_id: 1, origin: { kind: 'user' } },
     { type: 'step.begin', turn_id: 1, step: 1, step_id: 'a' },
-    { type: 'tool.begin', turn_id: 1, step: 1, tool_call_id: 'two', tool_name: 'ExitPlanMode', args, display: display('second') }
+    { type: 'tool.begin', turn_id: 1, step: 1, tool_call_id: 'two', tool_name: 'ExitPlanMode', args, display: display('second') },
+    // What a call answers that fails is no plan.
+    { type: 'tool.begin', turn_id: 1, step: 1, tool_call_id: 'three', tool_name: 'ExitPlanMode', args },
+    { type: 'tool.result', turn_id: 1, step: 1, tool_call_id: 'three', tool_name: 'ExitPlanMode', content, is_error: true }
   ]
   const request = { toolName: 'ExitPlanMode', turnId: 0, display: display('first') }
   const source = {
