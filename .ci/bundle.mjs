@@ -17,7 +17,10 @@ const workers = packs.flatMap(pack =>
   )
 )
 
-/** What every server loads: the kernel, the list of packs and their public faces, with all that they import. One file, so that each has one instance. */
+/**
+ * What every server loads: the kernel, the list of packs and their public faces, with all that they import. One file, so that each has one
+ * instance.
+ */
 const isBase = id =>
   /^(?:kernel\/(?!testing)[^.]*|features\/(?:[^/]+\/index|default-packs))\.ts$/.test(relative(process.cwd(), id).replaceAll('\\', '/'))
 

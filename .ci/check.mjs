@@ -1,6 +1,7 @@
 /**
- * Checks what the linter cannot: computed imports, error codes, unused dependencies, open ends, anatomy of packs, types of the client. (biome.json has the import edges and circles.)
- * `node .ci/check.mjs [root]` prints one line per finding, `file:line text`; exit code 1 when there is any.
+ * Checks what the linter cannot: computed imports, error codes, unused dependencies, open ends, anatomy of packs, types of the client.
+ * (biome.json has the import edges and circles.) `node .ci/check.mjs [root]` prints one line per finding, `file:line text`; exit code 1
+ * when there is any.
  */
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -25,7 +25,10 @@ export interface RouteSpec<
   readonly path: string
   readonly summary: string
   readonly description?: string
-  /** Name in the OpenAPI document, that of a method in generated clients; camelCase, unique. Default: made of method and path (`listSessionMessages`). */
+  /**
+   * Name in the OpenAPI document, that of a method in generated clients; camelCase, unique. Default: made of method and path
+   * (`listSessionMessages`).
+   */
   readonly operationId?: string
   /** Values arrive as decoded strings and are coerced to the schema (integers and booleans strictly). */
   readonly params?: P
@@ -49,13 +52,19 @@ export interface RouteSpec<
   readonly auth?: 'token' | 'none'
   /** Scope that the principal must have; default `api`. Not checked on routes without authentication. Answers 40302. */
   readonly scope?: string
-  /** Request body limit in bytes, streamed ones included; default: the kernel's `bodyLimitBytes` (1 MiB), for `bodyType: 'stream'` none. Answers 40001. */
+  /**
+   * Request body limit in bytes, streamed ones included; default: the kernel's `bodyLimitBytes` (1 MiB), for `bodyType: 'stream'` none.
+   * Answers 40001.
+   */
   readonly bodyLimit?: number
   /** `stream`: the body is not read; the handler gets it as `request.stream` (uploads). Default `json`. */
   readonly bodyType?: 'json' | 'stream'
   /** The reply is a byte stream (`binary(...)`), with these media types and HTTP statuses in the documents. */
   readonly binary?: { readonly types: readonly string[]; readonly statuses?: readonly number[] }
-  /** Answers only as long as no other route fits the path, and clashes with none: a page in place of one that a pack may bring. Not in the documents. */
+  /**
+   * Answers only as long as no other route fits the path, and clashes with none: a page in place of one that a pack may bring. Not in the
+   * documents.
+   */
   readonly fallback?: boolean
 }
 

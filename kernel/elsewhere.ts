@@ -78,7 +78,10 @@ export class SessionMoved extends AppError {
   }
 }
 
-/** What a server answers another one's request with when the session has moved on and nothing was done: 421, Misdirected Request (RFC 9110, 15.5.20). */
+/**
+ * What a server answers another one's request with when the session has moved on and nothing was done: 421, Misdirected Request (RFC 9110,
+ * 15.5.20).
+ */
 export const movedStatus = 421
 
 /** An event that reaches everyone, as its server sent it. */
@@ -165,7 +168,10 @@ export interface RemotePorts {
   filterField(): string | undefined
   /** See `onceKey`. */
   once(type: string, session_id: string, seq: number): string | undefined
-  /** Subscribes anew, wherever the session is; with the mark. Rejects with OwnerSilent, soon when its server is silent or it is not `wanted` any more. */
+  /**
+   * Subscribes anew, wherever the session is; with the mark. Rejects with OwnerSilent, soon when its server is silent or it is not `wanted`
+   * any more.
+   */
   subscribe(session_id: string, wish: SubscribeWish, wanted: () => boolean): Promise<Subscribed>
   /** `at` undefined: where this server's journal of the session is. */
   resync(session_id: string, reason: ResyncReason, at: Cursor | undefined): void

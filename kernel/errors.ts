@@ -104,7 +104,10 @@ export const PersistenceFailed = errorSpec('persistence_failed', 50003, 'could n
 /** 50005: another server of the home has the session and does not answer. The contract names no code for it. */
 export const OwnerSilent = errorSpec('owner_silent', 50005, 'the server that has the session does not answer; try again')
 
-/** 50007: the pack behind a route, frame, tool or guard is being set up again, by itself or by an operator. The contract names no code for it; HTTP 503. */
+/**
+ * 50007: the pack behind a route, frame, tool or guard is being set up again, by itself or by an operator. The contract names no code for
+ * it; HTTP 503.
+ */
 export const PackAway = errorSpec('pack_away', 50007, 'the pack that answers this is starting again; try again', 503, {
   details: Type.Object({
     pack: Type.String(),
@@ -212,8 +215,8 @@ const mistakes = {
 } as const
 
 /**
- * A pack cannot run now and may later: what it runs on went away. It is Failed with this message, and set up again `again_ms` after that, unless somebody
- * switched it meanwhile. Thrown by `setup`, or given to `ctx.fail`.
+ * A pack cannot run now and may later: what it runs on went away. It is Failed with this message, and set up again `again_ms` after that,
+ * unless somebody switched it meanwhile. Thrown by `setup`, or given to `ctx.fail`.
  */
 export class PassingFailure extends Error {
   override readonly name: string = 'PassingFailure'

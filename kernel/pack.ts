@@ -118,7 +118,10 @@ export interface PackContext<C = unknown> extends Accounts {
    * has, or had.
    */
   leasesElsewhere(): Promise<string | undefined>
-  /** During setup only. The undo takes the service back, the packs that need it first; it resolves when they are gone (not to be awaited in a setup or a clean-up). */
+  /**
+   * During setup only. The undo takes the service back, the packs that need it first; it resolves when they are gone (not to be awaited in
+   * a setup or a clean-up).
+   */
   provide<T>(token: ServiceToken<T>, impl: T): () => Promise<void>
   contribute<T>(point: ExtensionPoint<T>, item: T): Undo
   collect<T>(point: ExtensionPoint<T>): Collection<T>
@@ -129,19 +132,20 @@ export interface PackContext<C = unknown> extends Accounts {
   /** Registers an undo (watcher, socket, listener). The returned function runs it early. */
   own(dispose: Dispose): () => Promise<void>
   /**
-   * Runs `work` every `ms` (1 to 2,147,483,647; RangeError), or `once`. The next `ms` begin when what it answers has settled: it never runs twice at a
-   * time. A failure is the pack's and stops nothing; unloading waits for a run within the grace time. The process does not stay for it.
+   * Runs `work` every `ms` (1 to 2,147,483,647; RangeError), or `once`. The next `ms` begin when what it answers has settled: it never runs
+   * twice at a time. A failure is the pack's and stops nothing; unloading waits for a run within the grace time. The process does not stay
+   * for it.
    */
   timer(ms: number, work: () => unknown, options?: TimerOptions): Undo
   /**
-   * Starts a program as `spawn` of `node:child_process` does, in a process group of its own (POSIX), and owns it: when the pack ends, the group
-   * gets SIGTERM, and SIGKILL after half of the grace time (`graceMs`); what the program leaves in its group is killed when it ends; none outlives the
-   * server. A program that cannot be started is a fault of the pack, unless the pack listens to `error`.
+   * Starts a program as `spawn` of `node:child_process` does, in a process group of its own (POSIX), and owns it: when the pack ends, the
+   * group gets SIGTERM, and SIGKILL after half of the grace time (`graceMs`); what the program leaves in its group is killed when it ends;
+   * none outlives the server. A program that cannot be started is a fault of the pack, unless the pack listens to `error`.
    */
   spawn(command: string, args?: readonly string[], options?: SpawnOptions): ChildProcess
   /**
-   * Takes this pack out as Failed with this reason, and who needs it waits: until it is reloaded, or so long as a PassingFailure says. Does nothing once it
-   * leaves.
+   * Takes this pack out as Failed with this reason, and who needs it waits: until it is reloaded, or so long as a PassingFailure says. Does
+   * nothing once it leaves.
    */
   fail(error: Error): void
   /** Runs work in the background: its failure is logged, unloading waits for it within the grace time. */

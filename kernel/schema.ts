@@ -179,7 +179,10 @@ export function fillDefaults(schema: TSchema, value: unknown): unknown {
   return has ? Value.Default(schema, withoutMisfits(schema, value)) : value
 }
 
-/** With null for lists that should be objects, and objects that should be lists: the library would merge them with a default. None of them passes the check. */
+/**
+ * With null for lists that should be objects, and objects that should be lists: the library would merge them with a default. None of them
+ * passes the check.
+ */
 function withoutMisfits(schema: TSchema, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const kind = schema[Kind]
@@ -202,8 +205,9 @@ function hasDefault(node: unknown): boolean {
 }
 
 /**
- * A parsed JSON value as the schema describes it, in place. Defaults are filled in first, so that they count as given; unknown keys go last, so that a
- * schema which forbids them, or says what they hold, has seen them. Throws what `refuse` makes of the fields that miss the schema, below `root`.
+ * A parsed JSON value as the schema describes it, in place. Defaults are filled in first, so that they count as given; unknown keys go
+ * last, so that a schema which forbids them, or says what they hold, has seen them. Throws what `refuse` makes of the fields that miss the
+ * schema, below `root`.
  */
 export function tidy<S extends TSchema>(schema: S, value: unknown, root: string, refuse: (details: readonly Detail[]) => Error): Static<S> {
   const filled = fillDefaults(schema, value)
@@ -278,7 +282,8 @@ const mark = Symbol.for('kernel.named-shape')
  * Gives a shape the name by which both API documents know it: `components.schemas` holds it once, every use refers to it, and generated
  * clients have a type of that name. Validation and the static type stay as they are. A shape keeps its name inside other shapes, in
  * `Type.Optional`, and with another description; what is derived from it (`Type.Pick`, `Type.Partial`, `Type.Composite`) has none until it
- * gets one. PascalCase, at most 64 characters, not `Error` and digits; unique among all packs: a pack that brings a different shape under a known name fails.
+ * gets one. PascalCase, at most 64 characters, not `Error` and digits; unique among all packs: a pack that brings a different shape under a
+ * known name fails.
  */
 export function named<S extends TSchema>(name: string, shape: S): S {
   if (!/^[A-Z][A-Za-z0-9]{0,63}$/.test(name) || /^Error\d+$/.test(name)) throw developerError('shape_name_bad', name)

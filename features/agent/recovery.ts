@@ -1,4 +1,7 @@
-/** After a crash: what is on record and was never told is told, what was left open is closed or withdrawn, and the session gets what it had not saved. */
+/**
+ * After a crash: what is on record and was never told is told, what was left open is closed or withdrawn, and the session gets what it had
+ * not saved.
+ */
 import type { Logger, Streams } from '../../kernel/index.ts'
 import { type Histories, type History, type HistoryRecord, isUserInput, type PromptRecord } from '../history/index.ts'
 import {

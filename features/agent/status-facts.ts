@@ -7,7 +7,10 @@ export type StatusPlace = 'status' | 'event' | 'snapshot'
 
 /** One field of an agent's status. The pack that owns it calls `Agent.announce()` when it changed. */
 export interface StatusFact {
-  /** snake_case, as in `status` and `snapshot`; events tell it in camelCase. Of two facts of one name the first counts, fields of the engine before all. */
+  /**
+   * snake_case, as in `status` and `snapshot`; events tell it in camelCase. Of two facts of one name the first counts, fields of the engine
+   * before all.
+   */
   readonly field: string
   /** Default: `status` and `event`. */
   readonly places?: readonly StatusPlace[]

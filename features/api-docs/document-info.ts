@@ -10,7 +10,10 @@ export interface DocumentInfo {
   readonly owners?: Declarations['owners']
 }
 
-/** Who answers for a server on someone's machine is whoever runs it: its own address, and the mailbox that every host has (RFC 2142), spelled as linters want it. */
+/**
+ * Who answers for a server on someone's machine is whoever runs it: its own address, and the mailbox that every host has (RFC 2142),
+ * spelled as linters want it.
+ */
 export function contactAt(servers: DocumentInfo['servers'] = []): object {
   return { name: 'Whoever runs this server', url: `http://${servers[0]?.host ?? 'localhost'}`, email: 'postmaster@localhost.localdomain' }
 }

@@ -20,8 +20,9 @@ export class DocumentSchemas {
   readonly #named = new Map<TSchema, string>()
 
   /**
-   * A copy without the markers of TypeBox. Shapes with a name (`named`) and schemas with an `$id` (`Type.Recursive`, `Type.Module`) become shared components and are
-   * referred to. What JSON Schema cannot say (`Type.Undefined`, `Type.Date`) stays without a `type`: anything fits.
+   * A copy without the markers of TypeBox. Shapes with a name (`named`) and schemas with an `$id` (`Type.Recursive`, `Type.Module`) become
+   * shared components and are referred to. What JSON Schema cannot say (`Type.Undefined`, `Type.Date`) stays without a `type`: anything
+   * fits.
    */
   copy(schema: TSchema): DocumentSchema {
     return this.#schema(schema, noNames)

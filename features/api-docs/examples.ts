@@ -4,7 +4,8 @@ import type { TSchema } from '../../kernel/index.ts'
 
 /**
  * A value of the schema that consists of declared examples, constants and defaults; undefined when some part of it has none. Optional
- * fields are there when they declare an example, instants aside: those tell of something that has happened. Numbers and booleans without one are as small as they may be, lists of what has none are empty.
+ * fields are there when they declare an example, instants aside: those tell of something that has happened. Numbers and booleans without
+ * one are as small as they may be, lists of what has none are empty.
  */
 export function exampleOf(schema: TSchema): unknown {
   if (Array.isArray(schema.examples) && schema.examples.length > 0) return schema.examples[0]

@@ -6,8 +6,9 @@ import { checkPackNames } from './options.ts'
 import { productVersion } from './version.ts'
 
 /**
- * The packs of a deployment in activation order for ties. What cannot be imported, and what has the name of another pack, is among them
- * as a pack that fails with the reason. `importMs`: time limit of an import; `warn`: hears of what gave way to the command line. Throws when a name in `disable` or `require` is nobody's.
+ * The packs of a deployment in activation order for ties. What cannot be imported, and what has the name of another pack, is among them as
+ * a pack that fails with the reason. `importMs`: time limit of an import; `warn`: hears of what gave way to the command line. Throws when a
+ * name in `disable` or `require` is nobody's.
  */
 export async function deploymentPacks(deployment: Deployment, warn?: (text: string) => void, importMs?: number): Promise<Pack[]> {
   const packs = await loadDefaultPacks(deployment.disable, productVersion())

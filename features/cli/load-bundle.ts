@@ -49,8 +49,8 @@ export function load(name: string): Exports {
 export const $import = (name: string): Promise<unknown> => import(name)
 
 /**
- * Has Node begin to start its thread of module hooks, for which whoever registers hooks stands still; here it starts beside the loading of the bundle. For
- * processes that will import packs. Node begins before it reads what is to be registered.
+ * Has Node begin to start its thread of module hooks, for which whoever registers hooks stands still; here it starts beside the loading of
+ * the bundle. For processes that will import packs. Node begins before it reads what is to be registered.
  */
 export function startHooks(): void {
   const never = {
@@ -88,8 +88,8 @@ const heapLimit = [...(process.env.NODE_OPTIONS ?? '').split(' '), ...process.ex
 )
 
 /**
- * V8 takes kept code only under the flags it was made with, a limit of the heap among them, which says nothing about code. The heap of this thread has
- * its limit by then; the flag stands again afterwards, for threads to come.
+ * V8 takes kept code only under the flags it was made with, a limit of the heap among them, which says nothing about code. The heap of this
+ * thread has its limit by then; the flag stands again afterwards, for threads to come.
  */
 function underUsualFlags<T>(work: () => T): T {
   if (heapLimit === undefined) return work()

@@ -18,8 +18,8 @@ import { rowOf } from './pack-rows.ts'
 import { runningServer } from './servers.ts'
 
 /**
- * A path of a file or directory, a tarball, or a package that npm knows. What is listed already, however it is spelled, is read anew. Exit code 1, and
- * nothing changed, when its pack fails or another one of its name is listed.
+ * A path of a file or directory, a tarball, or a package that npm knows. What is listed already, however it is spelled, is read anew. Exit
+ * code 1, and nothing changed, when its pack fails or another one of its name is listed.
  */
 export async function addPack(word: string, flags: FlagValues, io: Io): Promise<number> {
   const home = homeOf(flags, io.env)

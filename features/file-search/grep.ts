@@ -7,7 +7,10 @@ import { searchEngine } from './machine.ts'
 
 type Wanted = BodyOf<typeof grepFiles>
 
-/** Throws 40001 for a pattern that is no regular expression, GrepTimeout (41305) when nothing was found within `most_ms`. `given`: default that of the machine. */
+/**
+ * Throws 40001 for a pattern that is no regular expression, GrepTimeout (41305) when nothing was found within `most_ms`. `given`: default
+ * that of the machine.
+ */
 export async function grep(
   root: string,
   wanted: Wanted,

@@ -1,6 +1,6 @@
 /**
- * Uploads that became media of an agent: `agents/<id>/attachments/<file id>-<name>`, what is known of each in `<file id>.json`, and where the model gets
- * another form of an image, that in `<file id>.shown`. The facts come last: an attachment is whole or not there.
+ * Uploads that became media of an agent: `agents/<id>/attachments/<file id>-<name>`, what is known of each in `<file id>.json`, and where
+ * the model gets another form of an image, that in `<file id>.shown`. The facts come last: an attachment is whole or not there.
  */
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'

@@ -169,8 +169,8 @@ export const failed = defineRecord(
   })
 )
 /**
- * From here on the model sees these messages in place of everything before (the kept inputs of the user, then the summary). The message log keeps what was
- * there and shows the last of them, the summary.
+ * From here on the model sees these messages in place of everything before (the kept inputs of the user, then the summary). The message log
+ * keeps what was there and shows the last of them, the summary.
  */
 export const contextCompacted = defineRecord(
   'context.compacted',

@@ -123,8 +123,8 @@ export interface History {
 
 export interface Written {
   /**
-   * Tells the events of the first `count` records that were given (default: all). Every write must be told to its end, beginning in the pass in which it
-   * resolved: whatever waits in between lets the events of later records come before its own.
+   * Tells the events of the first `count` records that were given (default: all). Every write must be told to its end, beginning in the
+   * pass in which it resolved: whatever waits in between lets the events of later records come before its own.
    */
   tell(count?: number): void
 }

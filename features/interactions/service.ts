@@ -29,7 +29,10 @@ export interface Interactions {
     kind: InteractionKind<Ask, Q, A>,
     id: string
   ): Static<Q>
-  /** The answer of the user; one of several counts. Returns the instant, ISO 8601. Throws as `find`, and 40001 for one that the kind does not take. */
+  /**
+   * The answer of the user; one of several counts. Returns the instant, ISO 8601. Throws as `find`, and 40001 for one that the kind does
+   * not take.
+   */
   answer<Ask extends InteractionAsk, Q extends TObject, A extends TSchema>(
     session: Session,
     kind: InteractionKind<Ask, Q, A>,

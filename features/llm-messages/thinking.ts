@@ -30,7 +30,10 @@ export function thinkingOf({ model, effort }: LlmRequest, family: Family, limit:
   return { fields: { thinking: { type: 'enabled', budget_tokens }, ...keep.fields }, betas: [betas.interleaved, ...keep.betas], on: true }
 }
 
-/** Which earlier thinking the provider leaves in the context: all, or that of the last n turns. Servers of others are only told when the user said so. */
+/**
+ * Which earlier thinking the provider leaves in the context: all, or that of the last n turns. Servers of others are only told when the
+ * user said so.
+ */
 function keepOf(configured: string | undefined, { known }: Family): Pick<Thinking, 'fields' | 'betas'> {
   const keep = configured ?? (known ? 'all' : 'off')
   if (keep === 'off') return { fields: {}, betas: [] }

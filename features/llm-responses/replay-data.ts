@@ -1,4 +1,7 @@
-/** What the provider wants back: encrypted reasoning as the signature of a thinking part (`responses:<item id>:<content>`), the phase of a message as that of a text. */
+/**
+ * What the provider wants back: encrypted reasoning as the signature of a thinking part (`responses:<item id>:<content>`), the phase of a
+ * message as that of a text.
+ */
 
 const MARK = 'responses:'
 

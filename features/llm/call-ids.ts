@@ -37,7 +37,10 @@ export class CallIds {
   }
 }
 
-/** The name of a call in the alphabet and length that every upstream takes: a model may call what no tool is called, and that goes back to it, too. */
+/**
+ * The name of a call in the alphabet and length that every upstream takes: a model may call what no tool is called, and that goes back to
+ * it, too.
+ */
 export function callName(name: string): string {
   return fits.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, ID_LENGTH) || '_'
 }

@@ -25,9 +25,9 @@ export interface CredentialUser {
 type Credential = Pick<ResolvedModel, 'api_key' | 'bearer' | 'login' | 'oauth' | 'key_file'>
 
 /**
- * First hit: key of the model, login of the model, nothing with `auth = "none"`, key of the provider, its `env` table (key, token, key file), login of
- * the provider.
- * A login that cannot give a token is not passed over. Throws NoCredential (40111), or CredentialRejected (40112) when it was refused.
+ * First hit: key of the model, login of the model, nothing with `auth = "none"`, key of the provider, its `env` table (key, token, key
+ * file), login of the provider. A login that cannot give a token is not passed over. Throws NoCredential (40111), or CredentialRejected
+ * (40112) when it was refused.
  */
 export function credentialOf(user: CredentialUser, sources: CredentialSources): Credential {
   const { model, provider, provider_id, alias, adapter } = user

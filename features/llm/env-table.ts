@@ -16,7 +16,10 @@ export function providerToken(record: Record): string | undefined {
   return fromEnvTable(record, 'ACCESS_TOKEN')
 }
 
-/** Key file of a provider, as a path or as its text: the entry of its `env` table whose name ends in `CREDENTIALS`. Only for protocols that take one. */
+/**
+ * Key file of a provider, as a path or as its text: the entry of its `env` table whose name ends in `CREDENTIALS`. Only for protocols that
+ * take one.
+ */
 export function providerKeyFile(record: Record, protocol = record.type): string | undefined {
   return protocol !== undefined && keyFileProtocols.includes(protocol.trim()) ? fromEnvTable(record, 'CREDENTIALS') : undefined
 }

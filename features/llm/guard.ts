@@ -21,8 +21,9 @@ export function passing(name: string, ms = 0): LlmError {
 }
 
 /**
- * Opens the adapter's stream and passes the parts on. Ends after the first `finish` or `error`; adds an error when the adapter throws, stops without one, or finishes
- * without content. After an abort it ends at once, even when the adapter does not. `failed` hears of exceptions (for the log).
+ * Opens the adapter's stream and passes the parts on. Ends after the first `finish` or `error`; adds an error when the adapter throws,
+ * stops without one, or finishes without content. After an abort it ends at once, even when the adapter does not. `failed` hears of
+ * exceptions (for the log).
  */
 export async function* guardStream(
   open: () => AsyncIterable<LlmPart>,

@@ -23,7 +23,10 @@ export class ProxyProblem extends Error {
   }
 }
 
-/** `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`, the lower-case spelling first; without a scheme `http://` is meant. Undefined: no proxy. Throws ProxyProblem. */
+/**
+ * `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`, the lower-case spelling first; without a scheme `http://` is meant. Undefined: no proxy. Throws
+ * ProxyProblem.
+ */
 export function proxiesOf(env: NodeJS.ProcessEnv): ProxySettings | undefined {
   const httpProxy = address(env, 'http_proxy')
   const httpsProxy = address(env, 'https_proxy')

@@ -26,7 +26,10 @@ export interface LlmCallPart extends Omit<LlmToolCall, 'after'> {
   readonly type: 'tool_call'
 }
 
-/** A part of a message. `data` of an image or video is base64. Only models with `video_in` get videos; an adapter whose protocol has no place for them puts a text. */
+/**
+ * A part of a message. `data` of an image or video is base64. Only models with `video_in` get videos; an adapter whose protocol has no
+ * place for them puts a text.
+ */
 export type LlmContent =
   /** `signature`: what the adapter needs to send a text of the model back (the phase it belongs to); nobody else looks inside. */
   | { readonly type: 'text'; readonly text: string; readonly signature?: string }
@@ -134,7 +137,10 @@ export type FinishReason = 'completed' | 'tool_calls' | 'truncated' | 'filtered'
 
 /** A failed model request. It travels inside the stream; streams never reject. */
 export interface LlmError {
-  /** Engine code: provider.api_error, provider.rate_limit, provider.auth_error, provider.connection_error, provider.overloaded, provider.filtered, context.overflow, model.not_configured, internal */
+  /**
+   * Engine code: provider.api_error, provider.rate_limit, provider.auth_error, provider.connection_error, provider.overloaded,
+   * provider.filtered, context.overflow, model.not_configured, internal
+   */
   readonly code: string
   readonly message: string
   /** Error class name for `turn.step.retrying`. */

@@ -1,4 +1,7 @@
-/** JSON Schemas of tools as upstreams take them: an object at the top, without `$ref` for those that follow no references, with types where they are demanded. */
+/**
+ * JSON Schemas of tools as upstreams take them: an object at the top, without `$ref` for those that follow no references, with types where
+ * they are demanded.
+ */
 import { listOf, recordOf } from './wire-values.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -34,7 +37,10 @@ function lookUp(ref: string, root: Json): unknown {
   return typeof at === 'object' && at !== null ? at : {}
 }
 
-/** The arguments of a tool are an object, also where the schema goes without saying it, and no choice: upstreams refuse a whole request for one at the top. */
+/**
+ * The arguments of a tool are an object, also where the schema goes without saying it, and no choice: upstreams refuse a whole request for
+ * one at the top.
+ */
 export function objectSchema(parameters: Json): Json {
   const plain = refusedAtTop.some(keyword => parameters[keyword] !== undefined) ? withoutChoice(inlineRefs(parameters)) : parameters
   const { type = 'object', properties } = plain

@@ -1,4 +1,7 @@
-/** HTTP to model providers: one connection pool, proxies from the environment, streams without a limit but silence. undici loads with the first request. */
+/**
+ * HTTP to model providers: one connection pool, proxies from the environment, streams without a limit but silence. undici loads with the
+ * first request.
+ */
 import { pipeline, Readable, type Transform } from 'node:stream'
 import type { Agent, Dispatcher } from 'undici'
 import { untilAborted } from '../../kernel/index.ts'
@@ -21,8 +24,9 @@ export interface UpstreamReply {
 /** One pool of connections. */
 export interface Upstream {
   /**
-   * Posts JSON to a path below the model's base URL (the queries of both are kept) and resolves with the head of the reply. Rejects with the
-   * transport's error, or with OutboundRefused when the server runs offline; abort closes the connection. `headers` come first, the model's own headers win.
+   * Posts JSON to a path below the model's base URL (the queries of both are kept) and resolves with the head of the reply. Rejects with
+   * the transport's error, or with OutboundRefused when the server runs offline; abort closes the connection. `headers` come first, the
+   * model's own headers win.
    */
   post(
     model: Pick<ResolvedModel, 'base_url' | 'headers'>,
@@ -189,7 +193,10 @@ export async function readText(body: Readable, limit = 64 * 1024, wait_ms = 10_0
   return Buffer.concat(chunks).toString('utf8', 0, limit)
 }
 
-/** The body in plain bytes, where somebody on the way compressed it although requests ask for none; one in an encoding that nobody here knows comes back as it is. What breaks it breaks the result. */
+/**
+ * The body in plain bytes, where somebody on the way compressed it although requests ask for none; one in an encoding that nobody here
+ * knows comes back as it is. What breaks it breaks the result.
+ */
 async function decoded(body: Readable, encoding: string | undefined): Promise<Readable> {
   if (encoding === undefined || encoding === 'identity') return body
   const { createBrotliDecompress, createUnzip } = await import('node:zlib')

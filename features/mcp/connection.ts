@@ -1,4 +1,7 @@
-/** One connection to an MCP server by the official client: made within a time, its tools listed, calls bounded. The library loads with the first one. */
+/**
+ * One connection to an MCP server by the official client: made within a time, its tools listed, calls bounded. The library loads with the
+ * first one.
+ */
 import { pathToFileURL } from 'node:url'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'

@@ -54,7 +54,10 @@ function ascii(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 100) || 'unknown'
 }
 
-/** Region that the marker file `<home>/region` names; undefined without a usable one, or with `SVC_CODE_REGION_MARKER=off`. One small read in place. */
+/**
+ * Region that the marker file `<home>/region` names; undefined without a usable one, or with `SVC_CODE_REGION_MARKER=off`. One small read
+ * in place.
+ */
 export function markedRegion(home: string, env: NodeJS.ProcessEnv): Region | undefined {
   if (env.SVC_CODE_REGION_MARKER?.trim().toLowerCase() === 'off') return undefined
   try {

@@ -21,8 +21,8 @@ export interface Permissions {
   /** Mode of an agent for which none was set: config `default_permission_mode`. */
   defaultMode(): Promise<PermissionMode>
   /**
-   * From the main agent it counts for all agents of the session, and opens none of them. Recorded on disk before it resolves, and announced for the agents
-   * at work whose mode changed (`agent.status.updated`).
+   * From the main agent it counts for all agents of the session, and opens none of them. Recorded on disk before it resolves, and announced
+   * for the agents at work whose mode changed (`agent.status.updated`).
    */
   setMode(agent: AgentHost, mode: PermissionMode): Promise<void>
   /** Recorded on disk before it resolves. */

@@ -40,9 +40,8 @@ export function checkBody(
 }
 
 /**
- * The record of a provider: what the request does not know stays, what it leaves out is cleared. `api_key`: undefined keeps, empty clears; with one the server
- * is no longer said to need none.
- * A base_url as the API shows the stored one, without its credentials, keeps that one.
+ * The record of a provider: what the request does not know stays, what it leaves out is cleared. `api_key`: undefined keeps, empty clears;
+ * with one the server is no longer said to need none. A base_url as the API shows the stored one, without its credentials, keeps that one.
  */
 export function providerRecord(id: string, body: ProviderBody, api_key: string | undefined, before: Table = {}): Table {
   const kept = without(before, [

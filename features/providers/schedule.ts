@@ -11,7 +11,10 @@ export interface Schedule {
   close(): void
 }
 
-/** Calls `refresh` (which never rejects) `refresh_interval_ms` after each call ended; 0 switches that off. Changes of the configuration count at once. */
+/**
+ * Calls `refresh` (which never rejects) `refresh_interval_ms` after each call ended; 0 switches that off. Changes of the configuration
+ * count at once.
+ */
 export function scheduleRefresh(config: Pick<Config, 'get' | 'onChange'>, refresh: () => Promise<unknown>): Schedule {
   let timer: NodeJS.Timeout | undefined
   let armed: number | undefined

@@ -1,4 +1,7 @@
-/** One search over the corpus: which documents fit, in which order, and one page of them. Ends within its budgets and says when it did not see everything. */
+/**
+ * One search over the corpus: which documents fit, in which order, and one page of them. Ends within its budgets and says when it did not
+ * see everything.
+ */
 import { type Corpus, countIn, type Document, idIn, keyOf, postingsBelow, type Role } from './corpus.ts'
 import type { Position } from './page-token.ts'
 import { normalise, pairsOf, runsOf } from './tokens.ts'

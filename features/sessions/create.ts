@@ -98,8 +98,8 @@ export interface RescuePorts {
 }
 
 /**
- * A session whose state file was lost opens again with what the workspace and the directory tell. Undefined when there are no agents (an empty or foreign directory) or
- * the workspace is unknown.
+ * A session whose state file was lost opens again with what the workspace and the directory tell. Undefined when there are no agents (an
+ * empty or foreign directory) or the workspace is unknown.
  */
 export async function rescueState(ports: RescuePorts, workspace_id: string, id: string): Promise<SessionState | undefined> {
   const dir = join(ports.root, workspace_id, id)

@@ -96,8 +96,8 @@ export interface ToolExecution {
    */
   check?(signal: AbortSignal): Promise<void>
   /**
-   * Somebody looks at what the call is about (a plan, a goal), whatever the permission for it was: called when it may run, after `check` and before it is
-   * reported as started. A result settles the call in place of `run`, and need not be an error; undefined: the call runs.
+   * Somebody looks at what the call is about (a plan, a goal), whatever the permission for it was: called when it may run, after `check`
+   * and before it is reported as started. A result settles the call in place of `run`, and need not be an error; undefined: the call runs.
    */
   review?(signal: AbortSignal): Promise<ToolResult | undefined>
   /**

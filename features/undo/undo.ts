@@ -17,7 +17,10 @@ export function refusal(requestedCount: number, { turns, end }: Undoable): AppEr
   return new AppError(UndoUnavailable, { data })
 }
 
-/** Resolves when it is on record, and what the turns began and goes on is over (`ended`). Throws SessionBusy (40901) while the agent is at work, UndoUnavailable (40911). */
+/**
+ * Resolves when it is on record, and what the turns began and goes on is over (`ended`). Throws SessionBusy (40901) while the agent is at
+ * work, UndoUnavailable (40911).
+ */
 export function undo(agent: Agent, history: History, count: number, ended: (from: number) => Promise<void>): Promise<void> {
   const work = async () => {
     const undoable = history.undoable()

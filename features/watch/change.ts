@@ -6,7 +6,10 @@ export interface FileChange {
   readonly kind: 'file' | 'directory' | 'symlink'
 }
 
-/** Why a path is not watched (any more): its root is not there, it leads out of it, there are more files than may be watched, the machine has no watches left. */
+/**
+ * Why a path is not watched (any more): its root is not there, it leads out of it, there are more files than may be watched, the machine
+ * has no watches left.
+ */
 export type Trouble = 'missing' | 'outside' | 'too_many' | 'exhausted' | 'failed'
 
 export class WatchTrouble extends Error {

@@ -115,7 +115,10 @@ function* slicesOf(text: string): Generator<string> {
 
 const isHighSurrogate = (code: number) => code >= 0xd800 && code <= 0xdbff
 
-/** Characters in the long texts and parted lists of a value. What is nested deeper than any answer counts as short. Throws when more values than `most` are in it. */
+/**
+ * Characters in the long texts and parted lists of a value. What is nested deeper than any answer counts as short. Throws when more values
+ * than `most` are in it.
+ */
 function longTexts(value: unknown, depth: number, most?: { left: number }): number {
   if (most && --most.left < 0) throw developerError('answer_large', mostValues)
   if (typeof value === 'string') return value.length >= longChars ? value.length : 0

@@ -40,7 +40,10 @@ export function createKernelHooks() {
     subscribed: new SyncHook<[session_id: string, connection: Connection]>(['session_id', 'connection']),
     /** Notify. A client asked to be sent nothing more of a session. */
     unsubscribed: new SyncHook<[session_id: string, connection: Connection]>(['session_id', 'connection']),
-    /** Notify, in order. The server listens; taps of a pack that comes later are called as soon as it is active. A tap is given up after `setupTimeoutMs`. */
+    /**
+     * Notify, in order. The server listens; taps of a pack that comes later are called as soon as it is active. A tap is given up after
+     * `setupTimeoutMs`.
+     */
     started: new AsyncSeriesHook<[]>([]),
     /** Notify, in order. Sockets are closed; running work must settle now. A tap is given up after `setupTimeoutMs`. */
     stopping: new AsyncSeriesHook<[]>([]),
@@ -48,8 +51,8 @@ export function createKernelHooks() {
     packState: new SyncHook<[name: string, state: string]>(['name', 'state']),
     /**
      * Bail. A request found its route, its principal may use it, and nothing of it has been read. A tap that answers `{ data }` answers
-     * instead of the handler, one that throws an AppError refuses the request; undefined lets it go on. A tap that fails otherwise, or takes longer than
-     * `frameTimeoutMs`, fails the request.
+     * instead of the handler, one that throws an AppError refuses the request; undefined lets it go on. A tap that fails otherwise, or
+     * takes longer than `frameTimeoutMs`, fails the request.
      */
     beforeRequest: new AsyncSeriesBailHook<[request: RequestInfo, route: AnyRoute], { readonly data: unknown }>(['request', 'route']),
     /** Notify. A request was answered, also one that found no route. */
@@ -185,8 +188,8 @@ const dead = new WeakMap<Fn, TapOwner['absence'] | undefined>()
 const guarding = new WeakSet<object>()
 
 /**
- * Marks an asynchronous bail hook that is asked whether something may happen: while the pack of a tap is away and comes back by itself, the tap rejects with
- * `PackAway`, where that of any other hook has no opinion.
+ * Marks an asynchronous bail hook that is asked whether something may happen: while the pack of a tap is away and comes back by itself, the
+ * tap rejects with `PackAway`, where that of any other hook has no opinion.
  */
 export function guardHook<H extends object>(hook: H): H {
   guarding.add(hook)

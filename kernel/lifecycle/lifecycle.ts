@@ -164,7 +164,10 @@ export class Lifecycle {
     return new AppError(PackAway, { message: `pack ${unit.name} is starting again; try again`, details })
   }
 
-  /** A pack is there or will be without anybody's doing: it is between two activations, waits for its next try, or for packs of which that is true. */
+  /**
+   * A pack is there or will be without anybody's doing: it is between two activations, waits for its next try, or for packs of which that
+   * is true.
+   */
   #comes(unit: Unit, asked: Set<Unit>): boolean {
     if (!unit.wanted || asked.has(unit)) return false
     asked.add(unit)

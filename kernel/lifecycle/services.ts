@@ -11,8 +11,8 @@ export interface ServiceToken<T> {
 }
 
 /**
- * By the name of a function: `promise`, it is awaited; `iterable`, it answers with an asynchronous list; `notify`, nobody looks at the answer; `now`, it must
- * answer at once.
+ * By the name of a function: `promise`, it is awaited; `iterable`, it answers with an asynchronous list; `notify`, nobody looks at the
+ * answer; `now`, it must answer at once.
  */
 export type Answers = Readonly<Record<string, 'promise' | 'iterable' | 'notify' | 'now'>>
 
@@ -20,7 +20,10 @@ export type Answers = Readonly<Record<string, 'promise' | 'iterable' | 'notify' 
 export interface ExtensionPoint<T> {
   readonly kind: 'point'
   readonly id: string
-  /** How functions of its items, and of what these answer, are asked; packs in processes of their own can contribute those that need not answer at once. */
+  /**
+   * How functions of its items, and of what these answer, are asked; packs in processes of their own can contribute those that need not
+   * answer at once.
+   */
   readonly answers?: Answers | undefined
   /** Never set; carries the type. */
   readonly type?: T
@@ -41,7 +44,10 @@ export type Needs = Readonly<Record<string, ServiceToken<unknown>>>
 /** What `setup` receives for `needs`: the services themselves. */
 export type Resolved<N extends Needs> = { readonly [K in keyof N]: N[K] extends ServiceToken<infer T> ? T : never }
 
-/** What `setup` receives for `optional`: functions that return the service, or undefined while nobody provides it and as soon as its provider begins to leave. */
+/**
+ * What `setup` receives for `optional`: functions that return the service, or undefined while nobody provides it and as soon as its
+ * provider begins to leave.
+ */
 export type ResolvedOptional<N extends Needs> = {
   readonly [K in keyof N]: N[K] extends ServiceToken<infer T> ? () => T | undefined : never
 }

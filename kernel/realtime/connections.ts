@@ -86,7 +86,10 @@ export class Connections {
     this.#sockets.upgrade(req, socket, head)
   }
 
-  /** Connects code of this process as a client, without a socket (`relayed`: for a client of another server). Throws when connections are being closed. */
+  /**
+   * Connects code of this process as a client, without a socket (`relayed`: for a client of another server). Throws when connections are
+   * being closed.
+   */
   connect(client: LocalClient, relayed = false): LocalConnection {
     if (this.#closing) throw developerError('server_stopping')
     const transport = new LocalTransport(client, this.#env.log)

@@ -105,7 +105,10 @@ export interface CoreFrame {
   /** As it is now; the payload is checked against it. */
   spec(): FrameSpec
   readonly answer: CoreHandler
-  /** The frame came, with a payload that nobody has checked; it may wait for its turn. What this answers is called when the frame was answered, or refused. */
+  /**
+   * The frame came, with a payload that nobody has checked; it may wait for its turn. What this answers is called when the frame was
+   * answered, or refused.
+   */
   arrived?(payload: unknown, connection: ClientConnection): () => void
 }
 

@@ -46,7 +46,10 @@ export type Listener<E> = E extends EventSpec<infer P, EventScope> ? (event: Emi
 export interface Streams {
   /** Opens the journal of a session (creating it) so that `watermark` is known; `close` ends that. Idempotent. */
   open(session_id: string): Promise<Watermark>
-  /** Like `open`, for a journal that another process has written to so far: subscribers are asked to resync. `fence`: it is written under this lease. */
+  /**
+   * Like `open`, for a journal that another process has written to so far: subscribers are asked to resync. `fence`: it is written under
+   * this lease.
+   */
   takeOver(session_id: string, fence?: Fence): Promise<Watermark>
   /**
    * The lease with which the session was opened (`fence`) was lost: subscribers are asked to resync and go on at the server that has it now. The

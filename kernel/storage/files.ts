@@ -381,8 +381,8 @@ export async function storing<T>({ home }: Pick<StoreParts, 'home'>, file: strin
 }
 
 /**
- * Translates a failure of the file system or the database once, at the store's edge; bugs (a bad id or value) and AppErrors stay what they are. The text
- * names the thing, never its content.
+ * Translates a failure of the file system or the database once, at the store's edge; bugs (a bad id or value) and AppErrors stay what they
+ * are. The text names the thing, never its content.
  */
 export function notSaved(what: string, error: unknown): unknown {
   const { syscall, code } = error as NodeJS.ErrnoException

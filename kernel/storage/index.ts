@@ -9,9 +9,9 @@ import { Logs } from './log.ts'
 import type { EngineEnvironment, Storage, StoreOf } from './ports.ts'
 
 /**
- * The storage on files below `home` (made when missing): what a store acknowledges survives a power loss. Nothing is touched before the first call of a store. Document, log and blob
- * stores hold no state of their own (queues and handles are kept per file and forgotten when idle), so opening one per session and agent
- * costs nothing.
+ * The storage on files below `home` (made when missing): what a store acknowledges survives a power loss. Nothing is touched before the
+ * first call of a store. Document, log and blob stores hold no state of their own (queues and handles are kept per file and forgotten when
+ * idle), so opening one per session and agent costs nothing.
  */
 export function createStorage(
   env: { readonly home: string; readonly log: Pick<EngineEnvironment['log'], 'warn'>; readonly fences?: Fences },

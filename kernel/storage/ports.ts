@@ -55,7 +55,10 @@ export interface DocumentStore<V> {
   get(id: string): Promise<V | undefined>
   /** `guarded`: a lock that the caller holds keeps other processes away, so that none is taken for this write. */
   put(id: string, value: V, options?: { readonly guarded?: boolean }): Promise<void>
-  /** Read-modify-write, serialised per id within this process and against other processes. Returning undefined deletes; what is there already is not written again. */
+  /**
+   * Read-modify-write, serialised per id within this process and against other processes. Returning undefined deletes; what is there
+   * already is not written again.
+   */
   update(id: string, change: (current: V | undefined) => V | undefined): Promise<V | undefined>
   delete(id: string): Promise<void>
   ids(): Promise<string[]>

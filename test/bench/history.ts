@@ -141,7 +141,10 @@ export async function wireOf(home: string): Promise<string> {
   return join(home, found)
 }
 
-/** Appends turns with tool calls until the journal is so large, as a server would have written them, then these records. Answers the number of messages. */
+/**
+ * Appends turns with tool calls until the journal is so large, as a server would have written them, then these records. Answers the number
+ * of messages.
+ */
 export async function fill(
   file: string,
   size: number,

@@ -1,4 +1,7 @@
-/** Terminals: 100 MB that a program prints, to one client, beside a pseudo terminal and a socket without us; and what a flood that nobody reads does to others. */
+/**
+ * Terminals: 100 MB that a program prints, to one client, beside a pseudo terminal and a socket without us; and what a flood that nobody
+ * reads does to others.
+ */
 import { once } from 'node:events'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

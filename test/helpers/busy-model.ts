@@ -1,4 +1,7 @@
-/** A model that does everything an agent can do, one script per prompt (`do:<script>:<name>`). Its place in a script follows from the messages alone. */
+/**
+ * A model that does everything an agent can do, one script per prompt (`do:<script>:<name>`). Its place in a script follows from the
+ * messages alone.
+ */
 import type { Said } from './crash-scene.ts'
 import type { Step } from './fake-upstream.ts'
 

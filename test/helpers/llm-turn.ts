@@ -105,8 +105,8 @@ ${record}
 const isSettled = ({ type }: { readonly type: string }) => type === 'prompt.completed' || type === 'prompt.aborted'
 
 /**
- * A tool turn, a restart of the server, another prompt. Plays it and returns what the upstream was sent: request 0 asks, 1 carries the results of two parallel calls, 2 comes after the restart.
- * Every request gets thinking; the first also two calls of `Echo`.
+ * A tool turn, a restart of the server, another prompt. Plays it and returns what the upstream was sent: request 0 asks, 1 carries the
+ * results of two parallel calls, 2 comes after the restart. Every request gets thinking; the first also two calls of `Echo`.
  */
 export async function playConversation(t: TestContextLike, setup: TurnSetup) {
   const calls = { tools: [1, 2].map(x => ({ name: 'Echo', args: { x }, id: `call_${x}` })) }

@@ -1,4 +1,7 @@
-/** A process of its own whose pack runs background jobs in batches of a thousand: prints by how many KiB the heap grew. Arguments: how many batches. */
+/**
+ * A process of its own whose pack runs background jobs in batches of a thousand: prints by how many KiB the heap grew. Arguments: how many
+ * batches.
+ */
 import { setImmediate as tick } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

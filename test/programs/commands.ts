@@ -1,4 +1,7 @@
-/** A process of its own that starts twelve shell commands, prints the process id of each and every warning, and exits at the first line it is told. */
+/**
+ * A process of its own that starts twelve shell commands, prints the process id of each and every warning, and exits at the first line it
+ * is told.
+ */
 import { Command } from '../../features/tools-shell/command.ts'
 
 for (let mark = 0; mark < 12; mark++) {

@@ -1,4 +1,7 @@
-/** Child for lock tests: `hold <path>` takes the lock and stays; `try <path>` says whether it was free; `add <file> <times>` counts a number in a file up under the lock. */
+/**
+ * Child for lock tests: `hold <path>` takes the lock and stays; `try <path>` says whether it was free; `add <file> <times>` counts a number
+ * in a file up under the lock.
+ */
 import { readFile, writeFile } from 'node:fs/promises'
 import { acquireLock, withLock } from '../../kernel/storage/lock.ts'
 

@@ -1,4 +1,7 @@
-/** A server of its own process with a login: asks for a token per line (`token`, `force`) and prints what it got. Arguments: home, origin of the account. */
+/**
+ * A server of its own process with a login: asks for a token per line (`token`, `force`) and prints what it got. Arguments: home, origin of
+ * the account.
+ */
 import { createInterface } from 'node:readline'
 import { createKernel } from '../../kernel/kernel.ts'
 import { withLogin } from '../features/oauth/scene.ts'

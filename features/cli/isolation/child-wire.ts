@@ -1,6 +1,6 @@
 /**
- * The channel as the pack's process has it: what it says is written at once and in order (a server that does not read makes it wait), what it is told comes
- * in its own time, and answers that it stands still for have a way of their own.
+ * The channel as the pack's process has it: what it says is written at once and in order (a server that does not read makes it wait), what
+ * it is told comes in its own time, and answers that it stands still for have a way of their own.
  */
 import { readSync, writeSync } from 'node:fs'
 import { Socket } from 'node:net'

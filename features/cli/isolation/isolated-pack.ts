@@ -1,6 +1,6 @@
 /**
- * Packs that run in processes of their own: for the kernel each is a pack like others, whose setup happens elsewhere. Its process comes and goes with its
- * activation; one that ends by itself takes the pack out as Failed, and it is set up again a while later.
+ * Packs that run in processes of their own: for the kernel each is a pack like others, whose setup happens elsewhere. Its process comes and
+ * goes with its activation; one that ends by itself takes the pack out as Failed, and it is set up again a while later.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { definePack, type Pack, type PackContext, PassingFailure, serviceToken } from '../../../kernel/index.ts'

@@ -91,8 +91,8 @@ export class Peer {
   }
 
   /**
-   * Calls something of the other end by its number; 0 and a name for a method of its root. `answers`: how functions among the arguments do. `kept`: gets the
-   * signals among them, which live on then after the answer.
+   * Calls something of the other end by its number; 0 and a name for a method of its root. `answers`: how functions among the arguments do.
+   * `kept`: gets the signals among them, which live on then after the answer.
    */
   call(target: number, method: string | undefined, args: readonly unknown[], answers?: Answers, kept?: number[]): Promise<unknown> {
     if (this.#over) return Promise.reject(this.#over)

@@ -1,6 +1,6 @@
 /**
- * What both ends of the channel know of each other by reference: functions, objects of the server, signals, lists, promises. What one end has handed out
- * stays until the other end has let go of it (its garbage collector tells).
+ * What both ends of the channel know of each other by reference: functions, objects of the server, signals, lists, promises. What one end
+ * has handed out stays until the other end has let go of it (its garbage collector tells).
  */
 import { Readable } from 'node:stream'
 import { listed } from './lists.ts'

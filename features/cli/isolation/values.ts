@@ -1,6 +1,6 @@
 /**
- * Values on their way between a pack's process and the server: JSON, with marks (`{"$": kind}`) for what it has no word for, and bytes beside it. What
- * cannot go as data (functions, objects with methods, signals, streams) goes as a reference, which `Refs` makes and takes.
+ * Values on their way between a pack's process and the server: JSON, with marks (`{"$": kind}`) for what it has no word for, and bytes
+ * beside it. What cannot go as data (functions, objects with methods, signals, streams) goes as a reference, which `Refs` makes and takes.
  */
 import { Readable } from 'node:stream'
 import { type BinaryReply, binary, type Answers as NamedAnswers } from '../../../kernel/index.ts'

@@ -91,7 +91,10 @@ test('kill -9 at random moments of a storm of patches and provider changes loses
   assert.ok(notes.names('flag').some(name => name.startsWith('a')) && notes.names('flag').some(name => name.startsWith('b')))
 })
 
-/** `set`: flags that must be there. `alive`: first letter of the server that still runs. What it has begun meanwhile is not known here, but a flag that is set stays set. */
+/**
+ * `set`: flags that must be there. `alive`: first letter of the server that still runs. What it has begun meanwhile is not known here, but
+ * a flag that is set stays set.
+ */
 function check(text: string, notes: Notes, set: readonly string[], alive?: string): void {
   const file = readToml(text) as Record<string, Record<string, { provider?: string }>>
   const { experimental = {}, providers = {}, models = {} } = file
