@@ -30,7 +30,7 @@ const PLAIN = /^(?!-)[^\s*?[]*$/
 const single = /^(?:nproc|whoami|id -[gu])$/
 /** Programs that print settings for the shell, made by them alone. */
 const settings =
-  /^(?:ssh-agent(?: -[cks])?|(?:\/[\w./-]+\/)?brew shellenv|direnv (?:export|hook) \w+|fnm env(?: --[\w-]+)*|(?:go|j|nod|pl|py|rb)env init(?: -(?:-\w+|) ?\w*)*|(?:mise|starship|zoxide) (?:activate|init) \w+|minikube docker-env|opam env)$/
+  /^(?:ssh-agent(?: -[cks])?|(?:\/[\w./-]+\/)?brew shellenv|direnv (?:export|hook) \w+|fnm env(?: --[\w-]+)*|(?:go|j|nod|pl|py|rb)env init(?: -(?:-\w[\w-]*)?(?: \w+)?)*|(?:mise|starship|zoxide) (?:activate|init) \w+|minikube docker-env|opam env)$/
 
 /** What variables of a line may hold, as far as the line itself sets them. Others come from the server's environment, and are the user's. */
 export class Values {

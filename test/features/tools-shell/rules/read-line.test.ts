@@ -359,3 +359,10 @@ test('a line costs time by its length, however hostile it is', async () => {
     assert.ok(ms < 3000, `${part} takes ${ms} ms`)
   }
 })
+
+test('words that come close to those of a known program cost no time', async () => {
+  const before = process.cpuUsage().user
+  await named('rm *', `eval "$(rbenv init${' --aaaaaaaa'.repeat(9)} !)"`)
+  const ms = (process.cpuUsage().user - before) / 1000
+  assert.ok(ms < 1000, `takes ${ms} ms`)
+})
