@@ -14,13 +14,11 @@ export class RefusedFields {
     return this.#fields.get(key(model)) ?? []
   }
 
-  /** False: it is known already. */
-  add(request: LlmRequest, field: string): boolean {
+  add(request: LlmRequest, field: string): void {
     const known = this.of(request)
-    if (known.includes(field)) return false
+    if (known.includes(field)) return
     if (this.#fields.size >= REMEMBERED_MODELS) this.#fields.delete(this.#fields.keys().next().value ?? '')
     this.#fields.set(key(request.model), [...known, field])
-    return true
   }
 }
 
@@ -32,6 +30,8 @@ export class Repairs {
   #turn_id = -1
   /** The request of the last step, before it was changed. */
   #asked: LlmRequest | undefined
+  /** Fields that it went out without; another agent may have learned of more since. */
+  #left_out: readonly string[] = []
   /** Media from the oldest on that are left out for good. */
   #dropped = 0
   /** Of the others only the most recent go out. */
@@ -52,6 +52,7 @@ export class Repairs {
     let messages = dropMedia(request.messages, dropped)
     if (this.#strict) messages = strictForm(messages)
     const left_out = this.#refused.of(request)
+    this.#left_out = left_out
     const known = left_out.length > 0 ? { ...request, left_out } : request
     const form = this.#thinking === undefined ? known : withThinking(known, this.#thinking)
     return messages === request.messages ? form : { ...form, messages }
@@ -60,7 +61,10 @@ export class Repairs {
   /** What is tried next, in words for the log; undefined: nothing is left that would help. */
   learn(error: LlmError): string | undefined {
     const field = this.#asked && refusedField(error, this.#asked)
-    if (this.#asked && field !== undefined && this.#refused.add(this.#asked, field)) return `without ${field}`
+    if (this.#asked && field !== undefined && !this.#left_out.includes(field)) {
+      this.#refused.add(this.#asked, field)
+      return `without ${field}`
+    }
     for (const cause of causesOf(error)) {
       const media = cause === 'media' ? this.#fewerMedia() : undefined
       if (media !== undefined) return media

@@ -1,10 +1,12 @@
 /** Requests that are refused for their form, over HTTP through the whole engine. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { LlmError, LlmRequest } from '../../../features/llm/index.ts'
 import llmChat from '../../../features/llm-chat/pack.ts'
 import llmMessages from '../../../features/llm-messages/pack.ts'
 import llmResponses from '../../../features/llm-responses/pack.ts'
 import requestRepair from '../../../features/request-repair/pack.ts'
+import { RefusedFields, Repairs } from '../../../features/request-repair/repairs.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import type { RecordedRequest, Script } from '../../helpers/fake-upstream.ts'
 import { conversation, type Image } from '../../helpers/llm-turn.ts'
@@ -193,6 +195,25 @@ for (const [wire, body, refused, instead] of fields) {
     )
   })
 }
+
+test('a field that a server refuses to two agents at a time is left out for both', () => {
+  const refused = new RefusedFields()
+  const agents = [new Repairs(refused), new Repairs(refused)]
+  const request = { model: { base_url: 'http://x', protocol: 'compat_chat', name: 'm' }, messages: [] } as unknown as LlmRequest
+  const status = { status: 400, code: 'provider.api_error', name: 'APIError', retryable: false }
+  const error: LlmError = { ...status, message: 'Unsupported parameter: prompt_cache_key' }
+  for (const agent of agents) agent.apply(1, request)
+
+  assert.deepEqual(
+    agents.map(agent => agent.learn(error)),
+    ['without prompt_cache_key', 'without prompt_cache_key']
+  )
+  assert.deepEqual(
+    agents.map(agent => agent.apply(1, request).left_out),
+    [['prompt_cache_key'], ['prompt_cache_key']]
+  )
+  assert.equal(agents[0]?.learn(error), undefined)
+})
 
 test('an effort that the user asked for is not left out behind his back', async t => {
   const words = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
