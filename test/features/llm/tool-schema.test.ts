@@ -1,0 +1,52 @@
+/** Schemas of tools as they come from servers that nobody here wrote: what is made of them stays small, and is made in no time. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { inlineRefs, objectSchema } from '../../../features/llm/index.ts'
+
+test('types that refer to each other do not multiply: the outer ones come whole, those far inside only by their type', () => {
+  const names = Array.from({ length: 12 }, (_, at) => `T${at}`)
+  const fields = Object.fromEntries(names.map(name => [name, { $ref: `#/$defs/${name}` }]))
+  const $defs = Object.fromEntries(names.map(name => [name, { type: 'object', properties: fields }]))
+  const before = process.cpuUsage()
+
+  const inlined = inlineRefs({ type: 'object', properties: { first: { $ref: '#/$defs/T0' }, last: { $ref: '#/$defs/T11' } }, $defs })
+
+  const spent = process.cpuUsage(before)
+  assert.ok(JSON.stringify(inlined).length < 400_000)
+  assert.ok(spent.user + spent.system < 1_000_000)
+  const { first, last } = inlined.properties as Record<string, { properties: Record<string, { type: string; properties: object }> }>
+  for (const each of [first, last]) assert.deepEqual(Object.keys(each?.properties.T5?.properties ?? {}), names)
+  assert.equal(first?.properties.T0?.properties, undefined)
+  assert.doesNotMatch(JSON.stringify(inlined), /\$ref/)
+})
+
+test('a reference that names nothing leaves the schema as it is otherwise, and a property may be called as one', () => {
+  const schema = {
+    type: 'object',
+    properties: { $ref: { type: 'string' }, half: { $ref: '#/$defs/50%', description: 'x' }, away: { $ref: 'http://x' } }
+  }
+
+  assert.deepEqual(inlineRefs(schema), {
+    type: 'object',
+    properties: { $ref: { type: 'string' }, half: { description: 'x' }, away: {} }
+  })
+})
+
+test('thousands of alternatives become one object at once; equal ones count once', () => {
+  const oneOf = Array.from({ length: 3000 }, (_, at) => ({
+    properties: { kind: { const: at }, name: { type: 'string' } },
+    required: ['kind']
+  }))
+  const before = process.cpuUsage()
+
+  const { properties, required } = objectSchema({ type: 'object', oneOf }) as {
+    properties: Record<string, { anyOf?: unknown[] }>
+    required: string[]
+  }
+
+  const spent = process.cpuUsage(before)
+  assert.ok(spent.user + spent.system < 300_000)
+  assert.equal(properties.kind?.anyOf?.length, 3000)
+  assert.deepEqual(properties.name, { type: 'string' })
+  assert.deepEqual(required, ['kind'])
+})
