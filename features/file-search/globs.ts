@@ -3,7 +3,7 @@ import { compilePathGlob } from '../tools/index.ts'
 
 /** A glob: without a slash it matches names at any depth. */
 export function globOf(pattern: string): (path: string) => boolean {
-  const clean = pattern.replace(/^\.?\//, '').replace(/(?<=.)\/+$/, '')
+  const clean = pattern.replace(/^\.?\//, '').replace(/(?<=[^/])\/+$/, '')
   const fits = compilePathGlob(clean)
   return clean.includes('/') ? fits : path => fits(path.slice(path.lastIndexOf('/') + 1))
 }

@@ -73,7 +73,7 @@ export class IgnoreRules {
   }
 
   async #with(dir: string, text: string): Promise<IgnoreRules> {
-    if (!/^\s*[^#\s]/m.test(text)) return this
+    if (!/^[^\S\n]*[^#\s]/m.test(text)) return this
     const base = dir.endsWith('/') ? dir : `${dir}/`
     return new IgnoreRules([...this.#levels, { base, rules: await compiled(text) }])
   }

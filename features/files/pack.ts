@@ -96,7 +96,7 @@ const tooLarge = (max_bytes: number) => invalid([{ path: 'body.file', message: `
 function expiryOf(text: string | undefined, now: Date): string | undefined {
   if (text === undefined || text.trim() === '') return undefined
   const at = now.getTime() + Number(text) * 1000
-  if (/^\s*\+?\d*\.?\d+(?:e\d+)?\s*$/i.test(text) && at <= lastInstant) return new Date(at).toISOString()
+  if (/^\s*\+?(?:\d+(?:\.\d+)?|\.\d+)(?:e\d+)?\s*$/i.test(text) && at <= lastInstant) return new Date(at).toISOString()
   throw invalid([{ path: 'body.expires_in_sec', message: 'must be a number of seconds, not negative' }])
 }
 

@@ -142,7 +142,7 @@ function callPart({ after: _, ...call }: LlmToolCall): LlmCallPart {
 }
 
 /** Text from outside is data: tags by which the program around the model speaks must not come from there. */
-export const asData = (text: string): string => text.replace(/<(?=\s*\/?\s*system)/gi, '&lt;')
+export const asData = (text: string): string => text.replace(/<(?=\s*(?:\/\s*)?system)/gi, '&lt;')
 
 function prependText(content: LlmContent[], text: string): void {
   const first = content[0]

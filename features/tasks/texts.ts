@@ -14,7 +14,7 @@ const nouns = { process: 'command', agent: 'agent', question: 'question' } as co
 function lines(facts: Readonly<Record<string, string | number | boolean | null | undefined>>): string {
   return Object.entries(facts)
     .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => `${key}: ${String(value).replaceAll(/\s*\n\s*/g, ' ')}`)
+    .map(([key, value]) => `${key}: ${String(value).replaceAll(/(?<!\s)\s*\n\s*/g, ' ')}`)
     .join('\n')
 }
 

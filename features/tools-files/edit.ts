@@ -109,5 +109,5 @@ function edit(
 }
 
 function unescaped(text: string): string {
-  return text.replace(/&lt;(?=\s*\/?\s*system)/gi, '<')
+  return text.replace(/&lt;(?=\s*(?:\/\s*)?system)/gi, '<')
 }

@@ -51,7 +51,7 @@ function cleaned(text: string): string {
 
 /** What stands behind the last carriage return, and backspaces carried out. */
 function lastState(line: string): string {
-  const end = line.replace(/\r+$/, '')
+  const end = line.replace(/(?<!\r)\r+$/, '')
   const shown = end.slice(end.lastIndexOf('\r') + 1)
   if (!shown.includes('\b')) return shown
   const kept: string[] = []

@@ -56,10 +56,10 @@ const rules: readonly Rule[] = [
     (whole = '', name = '', colon = '') => (isSecretName(name) ? `\\"${name}\\"${colon}\\"${REDACTED}\\"` : whole)
   ],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^"\\]|\\.)*?(?:-----END [A-Z ]*PRIVATE KEY-----|(?="))/g, REDACTED],
-  [/(?<![\w.])((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|secret)): *(?:[^"'\\]|\\[^nrt"])+/gi, `$1: ${REDACTED}`],
+  [/(?<![\w.])((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{0,80}(?:key|token|secret)): *(?:[^"'\\]|\\[^nrt"])+/gi, `$1: ${REDACTED}`],
   [new RegExp(`\\bBearer\\s+${char}{6,}`, 'gi'), `Bearer ${REDACTED}`],
   [/\bBasic\s+(?=[A-Za-z]*[\d+/=])[\w+/-]{8,}={0,2}/g, `Basic ${REDACTED}`],
-  [/\b([\w-]+\.bearer\.)[\w.~+/=-]+/g, `$1${REDACTED}`],
+  [/\b([\w-]{1,80}\.bearer\.)[\w.~+/=-]+/g, `$1${REDACTED}`],
   [/\b([a-z][a-z0-9+.-]{0,20}:\/\/)(?:[^/?#\s"'<>\\]|\\[^nrt])*@/gi, `$1${REDACTED}@`],
   [
     new RegExp(`([?&#;]([\\w.~%-]{1,60})=)${urlChar}+`, 'g'),

@@ -128,7 +128,7 @@ function executes(name: string): RegExp | undefined {
 export function entersShell(words: readonly string[]): boolean {
   const name = baseOf(words[0] ?? '')
   if (carriedAt(words) !== undefined) return false
-  if (containers.has(name)) return launchMark(words) > 0 && words.some(word => /^(?:-[a-z]*i[a-z]*|--interactive|--stdin)$/.test(word))
+  if (containers.has(name)) return launchMark(words) > 0 && words.some(word => /^(?:-[a-hj-z]*i[a-z]*|--interactive|--stdin)$/.test(word))
   return rooms.get(name)?.(words.slice(1)) === true
 }
 

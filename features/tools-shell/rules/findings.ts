@@ -109,7 +109,7 @@ export abstract class Findings {
   program(text: string): void {
     this.#budget -= text.length
     if (text === '') return
-    if (/\bsystem\s*\(?\s*[$@\w]/.test(text)) this.doubt()
+    if (/\bsystem\s*(?:\(\s*)?[$@\w]/.test(text)) this.doubt()
     for (const piece of text.split(/["'`/|;&:{}()[\]!,=\n]/)) {
       const form = piece.trim().replace(/^-\w(?=\w+ )|^(?:[\d$,]*e|exec|\.?shell|spawn|system|\w+Command)\s+/, '')
       if (form !== '' && this.goesOn) this.add(form)

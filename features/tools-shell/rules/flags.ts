@@ -230,7 +230,7 @@ const byName = new Map(risks.flatMap(([names, risk]) => list(names).map(name => 
 
 /** What is known of a program; a version in its name does not count. Undefined: nothing. */
 export function riskOf(name: string): Risk | undefined {
-  return byName.get(name) ?? byName.get(name.replace(/[\d.]+$/, ''))
+  return byName.get(name) ?? byName.get(name.replace(/(?<![\d.])[\d.]+$/, ''))
 }
 
 /** Printing, deleting and replacing; `w` writes files, `e` runs commands, and what is not understood may do either. */

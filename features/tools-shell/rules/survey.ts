@@ -32,6 +32,13 @@ const single = /^(?:nproc|whoami|id -[gu])$/
 const settings =
   /^(?:ssh-agent(?: -[cks])?|(?:\/[\w./-]+\/)?brew shellenv|direnv (?:export|hook) \w+|fnm env(?: --[\w-]+)*|(?:go|j|nod|pl|py|rb)env init(?: -(?:-\w[\w-]*)?(?: \w+)?)*|(?:mise|starship|zoxide) (?:activate|init) \w+|minikube docker-env|opam env)$/
 
+/** The variable that a word names: `x` (as in `env x='a b'`) and `-vx` (as in `printf -vx`). */
+function variableIn(word: string): string | undefined {
+  if (!word.startsWith('-')) return word || undefined
+  const mark = word.lastIndexOf('v', word.length - 2)
+  return mark < 0 ? undefined : word.slice(mark + 1)
+}
+
 /** What variables of a line may hold, as far as the line itself sets them. Others come from the server's environment, and are the user's. */
 export class Values {
   /** Those that may hold more than one plain word. */
@@ -60,7 +67,8 @@ export class Values {
     const assigns = assigning.has(name?.value ?? '')
     for (const each of args) {
       if (each.type !== 'Word') continue
-      const [, given, rest] = /^(?:-\w*v)?(\w+)(?:\+?=(.*))?$/s.exec(each.value) ?? [] // `env x='a b' ...`, `printf -vx`
+      const [, word = '', rest] = /^(-?\w+)(?:\+?=(.*))?$/s.exec(each.value) ?? []
+      const given = variableIn(word)
       if (given === undefined || (rest === undefined ? !assigns : literal(each) !== undefined && PLAIN.test(rest))) continue
       this.#open.add(given)
     }

@@ -16,7 +16,7 @@ function echoed({ parts = [] }: Pick<Word, 'parts'>): string | undefined {
   const [input, ...inputs] = command.redirects
   if (inputs.length > 0 || input?.type !== 'HereDoc' || input.operator !== '<<' || input.descriptor) return undefined
   if (!input.delimiter?.quoted && /[\\$`]/.test(input.body.text)) return undefined
-  return input.body.text.replace(/\n+$/, '')
+  return input.body.text.replace(/(?<!\n)\n+$/, '')
 }
 
 /** As the program gets it, where the text of the line tells; as written, where not. */
