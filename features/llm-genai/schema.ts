@@ -31,7 +31,11 @@ function convert(given: unknown): Json {
   const source = recordOf(given)
   const out: Record<string, unknown> = {}
   for (const key of kept) if (source[key] !== undefined) out[key] = source[key]
-  Object.assign(out, typeOf(source), choices(source))
+  const { types, nullable } = typesOf(source)
+  const choice = choices(source)
+  const isOpen = Object.keys(choice).length === 0 && source.allOf === undefined
+  if (types.length > 1 && isOpen) return { ...out, anyOf: types.map(type => convert(ofType(source, type))), ...nullable }
+  Object.assign(out, types.length === 1 && { type: types[0] }, nullable, choice)
   for (const part of listOf(source.allOf)) mix(out, convert(part))
   const { type } = out
   if (typeof source.format === 'string' && typeof type === 'string' && formats[type]?.includes(source.format)) out.format = source.format
@@ -55,14 +59,22 @@ function typed(property: Json): Json {
   return type === undefined ? property : { ...property, type }
 }
 
-/** `type`, with null as `nullable` and several types as alternatives. */
-function typeOf(source: Json): Json {
-  if (typeof source.type === 'string') return source.type === 'null' ? { nullable: true } : { type: source.type }
-  const types = listOf(source.type)
-  const named = types.filter(type => typeof type === 'string' && type !== 'null')
-  const nullable = types.includes('null') && { nullable: true }
-  if (named.length > 1) return { anyOf: named.map(type => convert({ ...source, type, anyOf: undefined, oneOf: undefined })), ...nullable }
-  return { ...(named.length === 1 && { type: named[0] }), ...nullable }
+/** What `type` names, with null as `nullable`. */
+function typesOf({ type }: Json): { readonly types: readonly unknown[]; readonly nullable: Json | false } {
+  const all = typeof type === 'string' ? [type] : listOf(type).filter(each => typeof each === 'string')
+  const types = all.filter(each => each !== 'null')
+  return { types, nullable: types.length < all.length && { nullable: true } }
+}
+
+/** One of several types, with what is said about values of it. */
+function ofType({ properties, required, items, enum: values, const: value, ...source }: Json, type: unknown): Json {
+  return {
+    ...source,
+    type,
+    ...(type === 'object' && { properties, required }),
+    ...(type === 'array' && { items }),
+    ...(type === 'string' && { enum: values, const: value })
+  }
 }
 
 /** `anyOf` and `oneOf`, without null; a single one that is left stands for itself. */

@@ -60,6 +60,26 @@ test('null is nullable, several types are alternatives', () => {
   assert.deepEqual(property({ oneOf: [{ type: 'string' }, { type: 'boolean' }] }), { anyOf: [{ type: 'string' }, { type: 'boolean' }] })
 })
 
+test('each of several types has what is said about its values, once at every depth', () => {
+  const source = {
+    type: ['object', 'array', 'string', 'null'],
+    properties: { a: { type: 'number' } },
+    items: { type: 'integer' },
+    enum: ['x']
+  }
+  assert.deepEqual(property(source), {
+    anyOf: [
+      { type: 'object', properties: { a: { type: 'number' } } },
+      { type: 'array', items: { type: 'integer' } },
+      { type: 'string', enum: ['x'] }
+    ],
+    nullable: true
+  })
+  let nested: Readonly<Record<string, unknown>> = { type: 'string' }
+  for (let depth = 0; depth < 30; depth++) nested = { type: ['object', 'string'], properties: { a: nested } }
+  assert.ok(JSON.stringify(property(nested)).length < 10_000)
+})
+
 test('only strings are enumerated, only known formats named', () => {
   assert.deepEqual(property({ const: 'a' }), { type: 'string', enum: ['a'] })
   assert.deepEqual(property({ type: 'integer', enum: [1, 2] }), { type: 'integer' })
