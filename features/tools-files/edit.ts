@@ -104,6 +104,9 @@ function edit(
   if (count > 1 && !args.replace_all) {
     throw new ToolRefusal(`old_string occurs ${count} times in ${place.path}. Make it longer until it is unique, or set replace_all.`)
   }
+  if (view.length + count * (fresh.length - old.length) > MAX_BYTES) {
+    throw new ToolRefusal(`The file ${place.path} would be above 10 MiB; change it with a command instead.`)
+  }
   const text = parts.join(fresh)
   return { text: crlf ? text.replaceAll('\n', '\r\n') : text, count }
 }

@@ -108,6 +108,15 @@ test('Edit replaces one occurrence, or all when asked', async t => {
   assert.match((await call('Edit', { path: 'gone', old_string: 'a', new_string: 'b' })).output, /does not exist/)
 })
 
+test('Edit makes no file that it could not change again', async t => {
+  const { call, put, cwd } = await files(t)
+  await put('a.txt', 'a'.repeat(50_000))
+  await call('Read', { path: 'a.txt' })
+  const { output } = await call('Edit', { path: 'a.txt', old_string: 'a', new_string: 'b'.repeat(300), replace_all: true })
+  assert.match(output, /would be above 10 MiB/)
+  assert.equal((await stat(join(cwd, 'a.txt'))).size, 50_000)
+})
+
 test('Edit works on the lines that Read shows and keeps CR LF and the byte order mark', async t => {
   const { call, put, cwd } = await files(t)
   await put('dos.txt', '\ufeffone\r\ntwo\r\n')
