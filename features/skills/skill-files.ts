@@ -51,7 +51,7 @@ async function visit(dir: string, place: Place): Promise<void> {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
   const inDirectories = new Set<string>()
   for (const entry of names) {
-    if (scan.skills.length >= maxSkills || depth >= maxDepth || left.directories < 0) return
+    if (scan.skills.length >= maxSkills || depth >= maxDepth || left.directories < 0) break
     if (!entry.isDirectory() && !entry.isSymbolicLink()) continue
     const below = join(dir, entry.name)
     if (!(await stat(below).catch(() => undefined))?.isDirectory()) continue // a link to a file, or to nothing

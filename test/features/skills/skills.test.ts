@@ -123,8 +123,9 @@ test('of a place that holds a whole disk the first directories are looked throug
   for (const dir of dirs) mkdirSync(dir)
   await scene.skill('.svc-code/skills/pile/zzz/SKILL.md', front('behind'))
   await scene.skill('.agents/skills/other/SKILL.md', front('other'))
+  await scene.skill('.svc-code/skills/short.md', front('short'))
   const names = await scene.names()
-  assert.deepEqual(names.includes('first') && names.includes('other'), true)
+  for (const name of ['first', 'other', 'short']) assert.ok(names.includes(name), name)
   assert.equal(names.includes('behind'), false)
 })
 
