@@ -2,6 +2,7 @@
 import { definePack } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
 import { Histories } from '../history/index.ts'
+import { Llm } from '../llm/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { ToolPolicies } from '../tools/index.ts'
 import { createChild, forkSession, openSide } from './contract.ts'
@@ -13,7 +14,7 @@ export default definePack({
   version: '1.0.0',
   description: 'Copies sessions into new ones (forks and children) and conversations into side conversations',
   area: 'Sessions',
-  needs: { sessions: Sessions, agents: Agents, histories: Histories },
+  needs: { sessions: Sessions, agents: Agents, histories: Histories, llm: Llm },
   setup(ctx, ports) {
     ctx.route(forkSession, async ({ params: { session_id }, body }) => {
       const source = await ports.sessions.load(session_id)

@@ -1,6 +1,7 @@
 /** Side conversations: an agent that begins with what the main one sees, answers questions, and leaves everything as it is. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Llm } from '../llm/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import { copyFiles } from './copy-files.ts'
 import type { ForkPorts } from './fork.ts'
@@ -10,11 +11,16 @@ This is a side conversation beside the main one, of which you see what happened 
 into the main conversation, which goes on by itself.
 </system-reminder>`
 
+export interface SidePorts extends Omit<ForkPorts, 'sessions'> {
+  readonly llm: Llm
+}
+
 export const isSide = (agent: AgentHost): boolean => agent.record.labels?.side === 'btw'
 
 /** Throws what keeps the main agent's model from being used (40110 to 40113). A turn of the main agent goes on. */
-export async function openSideConversation({ agents, histories }: Omit<ForkPorts, 'sessions'>, session: Session): Promise<AgentHost> {
+export async function openSideConversation({ agents, histories, llm }: SidePorts, session: Session): Promise<AgentHost> {
   session.assertWritable()
+  if (!session.agent('main')) llm.resolve() // a side conversation that is refused must not bring a main agent
   const main = await agents.main(session.id)
   main.model()
   const { model, thinking, profile } = main.settings()

@@ -69,5 +69,5 @@ test('without a model that can be used none opens, and no agent is left', async 
   const scene = await startAgent(t, { ...llm, pack: stub(Llm, { ...llm.llm, resolve: none }) }, { packs })
   const params = { session_id: scene.session_id }
   assert.equal((await scene.call(openSide, { params })).code, NoProvider.code)
-  assert.equal(scene.events.filter(({ type }) => type === 'agent.created').length, 1)
+  assert.equal(scene.events.filter(({ type }) => type === 'agent.created').length, 0)
 })
