@@ -4,7 +4,7 @@
  */
 import { homedir } from 'node:os'
 import { sep } from 'node:path'
-import { isInside, isProtected, plansDir, type Surroundings, type ToolAccess, type ToolExecution } from '../tools/index.ts'
+import { type FileAccess, isInside, isProtected, plansDir, type Surroundings, type ToolExecution } from '../tools/index.ts'
 import type { Approval, PermissionMode } from './contract.ts'
 import { isControlFile, type WorkTree } from './control-files.ts'
 import { allows, firstOf, mayConcern, meansPath, type Rule, ruleFor } from './rules.ts'
@@ -125,11 +125,9 @@ export async function decide(facts: CallFacts): Promise<Opinion> {
   return ask
 }
 
-type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
-
 /** Files that the call touches. */
 function pathsOf({ execution }: CallFacts): FileAccess[] {
-  return execution.accesses.filter(access => access.kind !== 'exclusive')
+  return execution.accesses.filter(access => 'path' in access)
 }
 
 /** The deny rule of Read or Write for a file of the call. What a search finds is filtered by the search itself (`ToolAuthority.readable`). */

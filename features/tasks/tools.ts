@@ -22,6 +22,9 @@ const stopParameters = Type.Object(
   closed
 )
 
+/** Calls of one response see a task as the ones before left it. */
+const thingOf = (task_id: string) => `task:${task_id}`
+
 export function createTools(ports: ToolPorts): readonly Tool<TObject>[] {
   const { tableOf, now } = ports
   const describe = (task: TaskView) => describeTask(task, now().getTime())
@@ -55,7 +58,7 @@ export function createTools(ports: ToolPorts): readonly Tool<TObject>[] {
     source: 'builtin',
     prepare: ({ task_id }: Static<typeof outputParameters>, env) => ({
       description: `Reading the output of ${task_id}`,
-      accesses: [],
+      accesses: [{ kind: 'look', thing: thingOf(task_id) }],
       async run() {
         const task = (await tableOf(env.agent)).find(task_id)
         if (!task) throw unknownTask(task_id)
@@ -78,7 +81,7 @@ export function createTools(ports: ToolPorts): readonly Tool<TObject>[] {
       return {
         description: `Stopping ${task_id}: ${found.info.description}`,
         display: { kind: 'task_stop', task_id, task_description: found.info.description },
-        accesses: [],
+        accesses: [{ kind: 'change', thing: thingOf(task_id) }],
         approval_argument: task_id,
         async run(): Promise<ToolResult> {
           await table.stop(task_id, 'tool', { reason, silent: true })

@@ -29,7 +29,7 @@ const knowing: readonly string[] = ['Read', 'Write', 'Edit']
 
 /** Whether a call before this one in the same response reads or changes the file, so that it will be known when this one runs. */
 export function isPlanned(path: string, { earlier }: Pick<ToolEnv, 'earlier'>): boolean {
-  const touches = (access: ToolAccess) => access.kind !== 'exclusive' && access.path === path
+  const touches = (access: ToolAccess) => 'path' in access && access.path === path
   return earlier.some(({ tool, accesses }) => knowing.includes(tool) && accesses.some(touches))
 }
 

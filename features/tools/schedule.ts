@@ -42,7 +42,7 @@ export function conflict(a: readonly ToolAccess[], b: readonly ToolAccess[]): bo
 /** Whether a call may change what another one sees. */
 export function mayAlter(change: readonly ToolAccess[], look: readonly ToolAccess[]): boolean {
   return conflict(
-    change.filter(({ kind }) => writes(kind) || kind === 'exclusive'),
+    change.filter(({ kind }) => writes(kind) || kind === 'change' || kind === 'exclusive'),
     look
   )
 }
@@ -54,6 +54,8 @@ export function mayChange(earlier: readonly EarlierCall[], path: string, recursi
 
 function collide(a: ToolAccess, b: ToolAccess): boolean {
   if (a.kind === 'exclusive' || b.kind === 'exclusive') return true
+  if ('thing' in a || 'thing' in b)
+    return 'thing' in a && 'thing' in b && a.thing === b.thing && (a.kind === 'change' || b.kind === 'change')
   if (!writes(a.kind) && !writes(b.kind)) return false
   const left = fold(a.path)
   const right = fold(b.path)

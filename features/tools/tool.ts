@@ -27,6 +27,11 @@ export type ToolAccess =
       /** The file has further names (hard links), and the change shows under all of them. */
       readonly shared?: boolean
     }
+  /** Something that is no file, by a name of its pack (`task:bash-1`). */
+  | { readonly kind: 'look' | 'change'; readonly thing: string }
+
+/** Those of files. */
+export type FileAccess = Extract<ToolAccess, { readonly path: string }>
 
 /** Why a call fails its turn: an engine error code, and a sentence for people. */
 export interface TurnFault {

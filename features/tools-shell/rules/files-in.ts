@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Redirect, Redirection, SyntaxNode, Word } from 'unbash'
 import { realAt, yieldToLoop } from '../../../kernel/index.ts'
-import { belongsToHome, compilePathGlob, isInside, type Surroundings, type ToolAccess } from '../../tools/index.ts'
+import { belongsToHome, compilePathGlob, type FileAccess, isInside, type Surroundings } from '../../tools/index.ts'
 import { literal, unquoted } from './words.ts'
 
 /** Directories that a line may go to, and words whose links are followed: of more, the names are all there is. */
@@ -11,8 +11,6 @@ const BASES = 5
 const LINKS = 100
 /** No file has a longer path. */
 const PATH_CHARS = 4096
-
-type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
 
 export interface Files {
   /** Words that name the server's own files. */

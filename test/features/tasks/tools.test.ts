@@ -74,6 +74,25 @@ test('TaskStop stops a task and is all that the agent hears of it; one that is o
   assert.deepEqual(told(llm), [])
 })
 
+test('calls of one response see a task as the ones before left it', async t => {
+  let id = ''
+  const llm = scriptedLlm(
+    () =>
+      toolCalls(
+        { id: 'before', name: 'TaskOutput', args: { task_id: id } },
+        { id: 'stop', name: 'TaskStop', args: { task_id: id } },
+        { id: 'behind', name: 'TaskOutput', args: { task_id: id } }
+      ),
+    'ok'
+  )
+  const scene = await startTasks(t, llm)
+  id = (await scene.hold({ background: true })).task.id
+  await scene.prompt('go')
+  await scene.settled(1)
+  const states = results(llm).map(text => /^status: (\w+)$/m.exec(text)?.[1])
+  assert.deepEqual(states, ['running', 'killed', 'killed'])
+})
+
 test('WaitFor answers with the first task that ends, and no notification follows; the others still tell', async t => {
   const llm = scriptedLlm(() => call('WaitFor', { timeout: 600 }), 'ok')
   const scene = await startTasks(t, llm)

@@ -18,6 +18,12 @@ test('only a writer on an overlapping path conflicts', () => {
   assert.equal(conflict([search('/')], [write('/ab')]), true)
   assert.equal(conflict([all], [read('/a')]), true)
   assert.equal(conflict([all], []), false)
+  const task = (kind: 'look' | 'change', thing = 'task:1'): ToolAccess => ({ kind, thing })
+  assert.equal(conflict([task('look')], [task('look')]), false)
+  assert.equal(conflict([task('look')], [task('change')]), true)
+  assert.equal(conflict([task('change', 'task:2')], [task('change')]), false)
+  assert.equal(conflict([task('change')], [write('task:1')]), false)
+  assert.equal(conflict([task('look')], [all]), true)
 })
 
 test('conflicting jobs keep their order, the others overtake', async () => {
