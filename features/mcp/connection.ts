@@ -76,6 +76,8 @@ export interface ConnectionEvents {
 }
 
 const graceMs = 2000
+/** Lists that a start asks for again because they changed meanwhile. */
+const relists = 3
 const pages = 100
 const descriptionChars = 10_000
 const schemaChars = 100_000
@@ -122,12 +124,22 @@ export async function connect(
   }
   try {
     await within(starting, client.connect(made.transport as Transport, { signal: starting, timeout: longest }))
+    // Also while the first list is on its way: that one may be what it was before.
+    let changed = false
+    let toolsChanged = () => {
+      changed = true
+    }
+    client.setNotificationHandler(sdk.ToolListChangedNotificationSchema, () => toolsChanged())
     let listed = client.getServerCapabilities()?.tools ? await list(starting) : { tools: [], omitted: 0 }
+    for (let again = 0; changed && again < relists; again++) {
+      changed = false
+      listed = await list(starting)
+    }
     client.onclose = () => {
       if (open) events.closed(made.trouble() ?? 'the connection was closed')
       open = false
     }
-    client.setNotificationHandler(sdk.ToolListChangedNotificationSchema, () => events.toolsChanged())
+    toolsChanged = () => events.toolsChanged()
     return {
       get tools() {
         return listed.tools

@@ -1,10 +1,13 @@
 /** What a tool of an MCP server answered, as the model gets it: bounded texts, images, and words for what no model takes. */
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { LlmContent } from '../llm/index.ts'
+import { mediaTypeOf } from '../media/index.ts'
 import type { ToolResult } from '../tools/index.ts'
 
 const textChars = 100_000
 const mediaBytes = 10 * 1024 * 1024
+/** Of base64: so much says what it is. */
+const headChars = 8192
 const imageTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
 export function resultOf({ content = [], structuredContent, isError }: CallToolResult): ToolResult {
@@ -30,14 +33,22 @@ export function resultOf({ content = [], structuredContent, isError }: CallToolR
   const media = parts.some(part => part.type !== 'text')
   const joined = parts.map(part => (part.type === 'text' ? part.text : '')).join('\n')
   return {
-    output: media ? parts : joined,
+    output: media ? lines(parts) : joined,
     ...(isError ? { is_error: true } : {}),
     ...(cut ? { note: `The output was cut at ${textChars} characters.` } : {})
   }
 }
 
-function image(data: string, type: string): LlmContent {
-  if (!imageTypes.has(type)) return { type: 'text', text: `[image of type ${type} left out: no model takes it]` }
+/** Some wires join the texts: an image between them is elsewhere then. */
+const lines = (parts: readonly LlmContent[]): LlmContent[] =>
+  parts.map((part, at) => (part.type === 'text' && at < parts.length - 1 ? { ...part, text: `${part.text}\n` } : part))
+
+/** What it is by its first bytes counts: a provider refuses what is called otherwise, and again with every later request. */
+function image(data: string, declared: string): LlmContent {
+  const type = mediaTypeOf(Buffer.from(data.slice(0, headChars), 'base64'))
+  if (type === undefined && imageTypes.has(declared)) return { type: 'text', text: `[image left out: it is no ${declared}]` }
+  if (type === undefined || !imageTypes.has(type))
+    return { type: 'text', text: `[image of type ${type ?? declared} left out: no model takes it]` }
   const bytes = Math.floor((data.length * 3) / 4)
   if (bytes > mediaBytes) return { type: 'text', text: `[image of ${bytes} bytes left out: it is larger than ${mediaBytes}]` }
   return { type: 'image', media_type: type, data }

@@ -1,26 +1,13 @@
 /** Tools of MCP servers as tools of an agent: their names, and calls that reach the server they were listed by or none. */
 import { Type } from '../../kernel/index.ts'
 import { type Tool, ToolRefusal } from '../tools/index.ts'
+import { argumentNames } from './argument-names.ts'
 import type { McpTool } from './connection.ts'
+import { toolName } from './names.ts'
 import type { ServerPool } from './pool.ts'
 import { resultOf } from './results.ts'
 import type { McpServer } from './server.ts'
 import type { McpLogins } from './service.ts'
-
-const longestName = 64
-
-/** `mcp__<server>__<tool>`: other characters become `_`, runs of it one; a name that is too long is cut and ends in a hash of the whole. */
-export function toolName(server: string, tool: string): string {
-  const part = (text: string) => text.replace(/[^A-Za-z0-9_-]/g, '_').replace(/_+/g, '_')
-  const name = `mcp__${part(server)}__${part(tool)}`
-  return name.length <= longestName ? name : `${name.slice(0, longestName - 9)}_${fnv1a(`mcp__${server}__${tool}`)}`
-}
-
-function fnv1a(text: string): string {
-  let hash = 0x811c9dc5
-  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0
-  return hash.toString(16).padStart(8, '0')
-}
 
 const parameters = Type.Object({}, { additionalProperties: true })
 
@@ -65,13 +52,15 @@ export class PoolTools {
 
 function toolOf(name: string, server: McpServer, { name: own, description, schema }: McpTool, { toolMs }: ToolsPorts): Tool {
   const { generation } = server
+  const names = argumentNames(schema)
   return {
     name,
     description: description === '' ? `Tool ${own} of the MCP server ${server.name}.` : description,
     parameters,
-    model_schema: schema,
+    model_schema: names.schema,
     source: 'mcp',
-    prepare(args: Readonly<Record<string, unknown>>) {
+    prepare(given: Readonly<Record<string, unknown>>) {
+      const args = names.own(given)
       const limit_ms = server.entry.config.toolTimeoutMs ?? toolMs()
       return {
         description: `${server.name}: ${own}`,

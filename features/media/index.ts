@@ -1,2 +1,3 @@
 /** Public face of the media pack. */
 export { type ImageLimits, imageSection } from './contract.ts'
+export { mediaTypeOf } from './image-header.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as pass } from 'node:timers/promises'
+import { argumentNames } from '../../../features/mcp/argument-names.ts'
 import { type ConnectPorts, connect } from '../../../features/mcp/connection.ts'
 import { resultOf } from '../../../features/mcp/results.ts'
 import { McpServer } from '../../../features/mcp/server.ts'
@@ -42,6 +43,23 @@ test('tools are listed page by page, as many as may be; those beyond are counted
   await connection.close()
 })
 
+test('a tool that comes while the tools are listed is there', async () => {
+  let lists = 0
+  const ports = portsTo([[]], 9)
+  const fetch = async (url: string | URL, init?: RequestInit) => {
+    const { id, method } = JSON.parse(String(init?.body ?? '{}')) as { id?: number; method?: string }
+    if (method !== 'tools/list') return ports.remote.fetch(url, init)
+    const tools = ['early', 'late'].slice(0, ++lists).map(name => ({ name, inputSchema: { type: 'object' } }))
+    const changed = lists === 1 ? [{ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }] : []
+    const messages = [...changed, { jsonrpc: '2.0', id, result: { tools } }].map(each => `data: ${JSON.stringify(each)}\n\n`)
+    return new Response(messages.join(''), { headers: { 'content-type': 'text/event-stream' } })
+  }
+  const events = { closed: () => undefined, toolsChanged: () => undefined }
+  const connection = await connect(entry, '/', { ...ports, remote: { ...ports.remote, fetch } }, new AbortController().signal, events)
+  assert.deepEqual([connection.tools.map(({ name }) => name), lists], [['early', 'late'], 2])
+  await connection.close()
+})
+
 test('texts of a result are bounded together; structured content counts where there is no other', () => {
   const text = { type: 'text', text: 'x'.repeat(60_000) } as const
   const { output, note } = resultOf({ content: [text, text] })
@@ -49,6 +67,48 @@ test('texts of a result are bounded together; structured content counts where th
   const structuredContent = { a: 1 }
   assert.equal(resultOf({ content: [{ type: 'text', text: 'plain' }], structuredContent }).output, 'plain')
   assert.equal(resultOf({ content: [], structuredContent }).output, '{"a":1}')
+})
+
+test('an image counts by what it is: what no provider would take is told instead, and texts around it stay apart', () => {
+  const image = (data: string, mimeType: string) => ({ type: 'image', data, mimeType }) as const
+  const text = (value: string) => ({ type: 'text', text: value }) as const
+  const png = 'iVBORw0KGgo='
+  const base64 = (value: string) => Buffer.from(value).toString('base64')
+  assert.deepEqual(resultOf({ content: [text('before'), image(png, 'image/jpeg'), text('after')] }).output, [
+    text('before\n'),
+    { type: 'image', media_type: 'image/png', data: png },
+    text('after')
+  ])
+  const left = resultOf({ content: [image('', 'image/png'), image(base64('no image at all'), 'image/png'), image('AAAA', 'image/x-own')] })
+  assert.equal(
+    left.output,
+    [
+      '[image left out: it is no image/png]',
+      '[image left out: it is no image/png]',
+      '[image of type image/x-own left out: no model takes it]'
+    ].join('\n')
+  )
+})
+
+test('arguments whose names a provider refuses are shown under others, and reach the server under their own', () => {
+  const long = 'l'.repeat(80)
+  const type = 'string'
+  const { schema, own } = argumentNames({
+    type: 'object',
+    properties: { $top: { type, description: 'How many' }, _top: { type }, 'ids[]': true, [long]: { type }, plain: { type }, '': { type } },
+    required: ['$top', 'plain']
+  })
+  const properties = schema.properties as Record<string, unknown>
+  const names = Object.keys(properties)
+  assert.equal(names.length, 6)
+  for (const name of names) assert.match(name, /^[A-Za-z0-9_.-]{1,64}$/)
+  const [top = '', same, ids = '', cut = ''] = names
+  assert.deepEqual([same, ids, schema.required], ['_top', 'ids_', [top, 'plain']])
+  assert.deepEqual(properties[top], { type, description: '$top: How many' })
+  const given = { [top]: '1', _top: '2', [ids]: '3', [cut]: '4', plain: '5', $other: '6' }
+  assert.deepEqual(own(given), { $top: '1', _top: '2', 'ids[]': '3', [long]: '4', plain: '5', $other: '6' })
+  const fine = { type: 'object', properties: { a: { type } } }
+  assert.equal(argumentNames(fine).schema, fine)
 })
 
 test('a call that was prepared for a server which was started anew since is not made', async () => {
