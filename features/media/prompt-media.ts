@@ -35,8 +35,9 @@ function sourceOf(part: WirePart): Source {
   if (source.kind !== 'url' || !source.url?.startsWith('data:')) return source
   const [, head = '', rest = ''] = /^data:([^,]*),(.*)$/s.exec(source.url) ?? []
   const [media_type = '', ...marks] = head.split(';')
-  if (marks.at(-1)?.trim().toLowerCase() === 'base64') return { kind: 'base64', media_type, data: rest }
-  return { kind: 'base64', media_type, data: Buffer.from(decoded(rest), 'utf8').toString('base64') }
+  const text = decoded(rest)
+  if (marks.at(-1)?.trim().toLowerCase() === 'base64') return { kind: 'base64', media_type, data: text }
+  return { kind: 'base64', media_type, data: Buffer.from(text, 'utf8').toString('base64') }
 }
 
 function decoded(text: string): string {

@@ -89,7 +89,7 @@ test('an image at a data address is one that came inline: of the type that it is
   const linked = (url: string) => ({ type: 'image', source: { kind: 'url', url, id: 'mine' } })
   const svg = 'data:image/svg+xml,%3Csvg%20xmlns=%22http://www.w3.org/2000/svg%22/%3E'
 
-  const { data } = await scene.submit(asked, linked(`data:image/jpeg;base64,${bytes.toString('base64')}`), linked(svg))
+  const { data } = await scene.submit(asked, linked(`data:image/jpeg;base64,${encodeURIComponent(bytes.toString('base64'))}`), linked(svg))
   await scene.settled(1)
 
   const parts = shownTo(scene.llm.requests[0]?.messages)
