@@ -1,6 +1,15 @@
 /** Wires the catalog pack: the model directory and the two imports. */
 import { AppError, definePack, invalid, KernelInfo } from '../../kernel/index.ts'
-import { createUpstream, isHttpUrl, isLoopback, nonBlank, notAnAddress, OutboundHosts } from '../llm/index.ts'
+import {
+  createUpstream,
+  isHeaderValue,
+  isHttpUrl,
+  isLoopback,
+  nonBlank,
+  notAHeaderValue,
+  notAnAddress,
+  OutboundHosts
+} from '../llm/index.ts'
 import { FetchProblem, fetchJson, isProviderId, Providers, readRegistry } from '../providers/index.ts'
 import {
   DirectoryUnavailable,
@@ -63,6 +72,7 @@ export default definePack({
     })
     ctx.route(readCatalogEntry, async ({ params: { catalog_id } }) => (await entry(catalog_id)).shown)
     ctx.route(importCatalog, async ({ body: { catalog_id, id = catalog_id, api_key, base_url } }) => {
+      checkKey(api_key)
       const found = await entry(catalog_id)
       const { shown, models } = found
       const type = shown.wire_type
@@ -77,6 +87,7 @@ export default definePack({
       return { provider: provider!, models_imported: models.length }
     })
     ctx.route(importRegistry, async ({ body: { url: given, api_key }, signal }) => {
+      checkKey(api_key)
       const url = given.trim()
       const key = nonBlank(api_key) ?? (api_key === undefined ? providers.registryKey(url) : undefined)
       const listed = await fetchJson(upstream, url, { ...agent, ...(key && { authorization: `Bearer ${key}` }) }, signal)
@@ -92,6 +103,10 @@ export default definePack({
     })
   }
 })
+
+function checkKey(api_key = ''): void {
+  if (!isHeaderValue(api_key)) throw invalid([{ path: 'body.api_key', message: notAHeaderValue }])
+}
 
 function refused(catalog_id: string, reason: string): AppError {
   return new AppError(NotImportable, { message: `entry ${catalog_id} cannot be imported: ${reason}`, details: { reason } })

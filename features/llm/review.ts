@@ -1,12 +1,16 @@
 /** What is written as the schema wants and still not as it can be meant. */
 import type { ConfigRemark } from '../config/index.ts'
 import { isHttpUrl, notAnAddress } from './addresses.ts'
-import { nonBlank } from './env-table.ts'
+import { isHeaderValue, nonBlank, notAHeaderValue } from './env-table.ts'
 import { fixedFields, type ModelRecord, type ProviderRecord } from './records.ts'
 
 /** Remarks with paths below `providers`. */
 export function reviewProviders(providers: Readonly<Record<string, ProviderRecord>>): ConfigRemark[] {
-  return Object.entries(providers).flatMap(([id, record]) => [...reviewRecord(id, record), ...reviewAddress(id, record)])
+  return Object.entries(providers).flatMap(([id, record]) => [
+    ...reviewRecord(id, record),
+    ...reviewAddress(id, record),
+    ...reviewSent(id, record)
+  ])
 }
 
 /** Remarks with paths below `models`. */
@@ -14,7 +18,9 @@ export function reviewModels(models: Readonly<Record<string, ModelRecord>>): Con
   return Object.entries(models).flatMap(([alias, record]) => [
     ...reviewRecord(alias, record),
     ...reviewAddress(alias, record),
+    ...reviewSent(alias, record),
     ...reviewRecord(`${alias}.overrides`, record.overrides ?? {}),
+    ...reviewSent(`${alias}.overrides`, record.overrides ?? {}),
     ...reviewOverrides(`${alias}.overrides`, record.overrides ?? {})
   ])
 }
@@ -23,6 +29,17 @@ export function reviewModels(models: Readonly<Record<string, ModelRecord>>): Con
 function reviewAddress(path: string, { base_url }: { readonly base_url?: string | undefined }): ConfigRemark[] {
   const url = nonBlank(base_url)
   return url === undefined || isHttpUrl(url) ? [] : [{ path: `${path}.base_url`, message: notAnAddress, refused: true }]
+}
+
+/** What a request could not be built with. */
+function reviewSent(
+  path: string,
+  { api_key = '', custom_headers = {} }: Pick<ProviderRecord, 'api_key' | 'custom_headers'>
+): ConfigRemark[] {
+  const headers = Object.entries(custom_headers).map(([name, value]) => [`custom_headers.${name}`, value] as const)
+  return [['api_key', api_key] as const, ...headers].flatMap(([field, value]) =>
+    isHeaderValue(value) ? [] : [{ path: `${path}.${field}`, message: notAHeaderValue, refused: true }]
+  )
 }
 
 function reviewOverrides(path: string, overrides: object): ConfigRemark[] {

@@ -1,6 +1,6 @@
 /** What a client sends for a provider, checked beyond its shape and turned into records of the configuration file. */
 import { type Detail, invalid, redactUrls } from '../../kernel/index.ts'
-import { isHttpUrl, nonBlank, notAnAddress } from '../llm/index.ts'
+import { isHeaderValue, isHttpUrl, nonBlank, notAHeaderValue, notAnAddress } from '../llm/index.ts'
 import type { ModelEntry, ProviderBody } from './contract.ts'
 import { MANAGED_PROVIDER } from './service.ts'
 import { type Table, without } from './tables.ts'
@@ -16,7 +16,7 @@ export function isProviderId(id: string): boolean {
 
 /** Throws 40001 with every field that is wrong. `id`: field and value of a new name, if the request gives one. */
 export function checkBody(
-  { base_url, default_model, models }: ProviderBody,
+  { api_key = '', base_url, default_model, models }: ProviderBody & { readonly api_key?: string },
   id?: { readonly field: string; readonly value: string }
 ): void {
   const details: Detail[] = []
@@ -26,6 +26,7 @@ export function checkBody(
       message: `must be letters, digits, -, _ and spaces, begin with a letter or digit, and have at most ${MAX_ID_LENGTH} characters`
     })
   }
+  if (!isHeaderValue(api_key)) details.push({ path: 'body.api_key', message: notAHeaderValue })
   if (base_url?.includes('${'))
     details.push({ path: 'body.base_url', message: 'must not contain a placeholder of an environment variable' })
   else if (nonBlank(base_url) !== undefined && !isHttpUrl(nonBlank(base_url)))

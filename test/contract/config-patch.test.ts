@@ -257,6 +257,22 @@ test("an address that is none is refused when it is written, without its text; o
   await patch({ providers: { old: { type: 'svc' }, p: { base_url: 'http://localhost:1/v1' } } })
 })
 
+test('a key or header that no request could carry is refused when it is written, without its text; blanks around a key are none of it', async t => {
+  const old = '[providers.old]\napi_key = "two\\nlines"\n'
+  const { post, refused, patch, read } = await configScene(t, old)
+
+  for (const value of ['sk-1\nLEAK', 'LEAK-\u043a\u043b\u044e\u0447', 'LEAK\u0000']) {
+    assert.deepEqual(await refused({ providers: { p: { api_key: value } } }), ['body.providers.p.api_key'])
+    assert.deepEqual(await refused({ models: { 'a/b': { ...model, apiKey: value } } }), ['body.models.a/b.apiKey'])
+    const headers = { providers: { p: { custom_headers: { 'X-Team': value } } } }
+    assert.deepEqual(await refused(headers), ['body.providers.p.custom_headers.X-Team'])
+    assert.doesNotMatch(JSON.stringify(await post(headers)), /LEAK/)
+  }
+
+  assert.equal(await read(), old)
+  await patch({ providers: { old: { type: 'svc' }, p: { api_key: ' sk-1\n' } } })
+})
+
 test('what is no patch at all is refused', async t => {
   const { refused, server, home } = await configScene(t)
 

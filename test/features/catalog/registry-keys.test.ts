@@ -1,7 +1,7 @@
 /** Who gets which key when a registry is involved: the registry its own, its providers that one, and nobody a key meant for another host. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { importRegistry } from '../../../features/catalog/index.ts'
+import { importCatalog, importRegistry } from '../../../features/catalog/index.ts'
 import { readProvider, refreshProviders, replaceProvider } from '../../../features/providers/index.ts'
 import { quiet } from '../providers/scene.ts'
 import { startCatalog, upstream } from './scene.ts'
@@ -95,4 +95,16 @@ test('blanks around the address of a registry do not make it another one', async
   const { providers } = (await file()) as Record<string, Record<string, { source: object }>>
   assert.deepEqual(Object.keys(providers!), ['x'], 'the one that is no longer listed goes')
   assert.deepEqual(providers!.x!.source, { kind: 'apiJson', url, api_key: 'sk-r' })
+})
+
+test('a key that no request could carry is refused before anybody is asked', async t => {
+  const live = await upstream(t, listing('x'))
+  const { call } = await startCatalog(t, { directory: live.url })
+
+  for (const answer of [
+    await call(importRegistry, { body: { url: `${live.url}/api.json`, api_key: 'two\nlines' } }),
+    await call(importCatalog, { body: { catalog_id: 'x', api_key: 'two\nlines' } })
+  ]) {
+    assert.deepEqual([answer.code, (answer.details as { path: string }[]).map(({ path }) => path)], [40001, ['body.api_key']])
+  }
 })

@@ -101,3 +101,20 @@ test('a provider that needs no key is connected; with a key it needs that one', 
   const { auth, api_key } = (await record())!
   assert.deepEqual([auth, api_key], [undefined, 'k'])
 })
+
+test('a key that no request could carry is refused, and nothing is written; blanks around one are not sent', async t => {
+  const { call, file } = await start(t, { toml: quiet })
+  const { id: _, ...form } = body('p')
+  const create = (api_key: string) => call(createProvider, { body: body('p', { api_key }) })
+
+  for (const api_key of ['sk-1\nsk-2', 'sk-\u043a', 'sk-\u0000']) {
+    const { code, details } = await create(api_key)
+    const refused = [{ path: 'body.api_key', message: 'must be one line of characters that can be sent in a header' }]
+    assert.deepEqual([code, details], [40001, refused])
+  }
+  assert.equal((await file()).providers, undefined)
+
+  assert.equal((await create(' sk-1\n')).code, 0)
+  assert.equal((await call(readProvider, { params: { provider_id: 'p' } })).data.api_key, 'sk-1')
+  assert.equal((await call(replaceProvider, { params: { provider_id: 'p' }, body: { ...form, api_key: 'a\nb' } })).code, 40001)
+})
