@@ -124,9 +124,9 @@ class Editor {
 
   /** Takes out all lines of a place. Comments behind the last entry of a removed table stay: they may belong to what follows. */
   #remove(path: Path): void {
-    for (const block of this.#index.at(path)?.blocks ?? []) this.#edits.removeTable(block)
+    for (const block of this.#index.at(path)?.blocks ?? []) this.#edits.remove(block.start, block.contentEnd)
     for (const { entries, rest } of this.#above(path)) {
-      for (const { names, start, end } of entries) if (startsWith(names, rest)) this.#edits.edit(start, end, '')
+      for (const { names, start, end } of entries) if (startsWith(names, rest)) this.#edits.remove(start, end)
     }
   }
 

@@ -10,8 +10,8 @@ interface Edit {
   readonly start: number
   readonly end: number
   readonly text: string
-  /** Takes out a table with its header. */
-  readonly table?: boolean
+  /** Takes out whole lines. */
+  readonly lines?: boolean
 }
 
 export class Edits {
@@ -35,9 +35,9 @@ export class Edits {
     this.#edits.push({ start, end, text })
   }
 
-  /** A table goes, with the blank lines behind it when there is one before it. */
-  removeTable({ start, contentEnd }: Block): void {
-    this.#edits.push({ start, end: contentEnd, text: '', table: true })
+  /** Whole lines go, with the blank ones behind them when there is one before them; at the end of the text with those before them. */
+  remove(start: number, end: number): void {
+    this.#edits.push({ start, end, text: '', lines: true })
   }
 
   /** A new line at the end of a table that has a header. */
@@ -81,14 +81,15 @@ export class Edits {
       pieces.push(rest)
     }
     let at = 0
-    for (const { start, end, text, table } of this.#edits.sort((a, b) => a.start - b.start)) {
+    for (const { start, end, text, lines } of this.#edits.sort((a, b) => a.start - b.start)) {
       emit(this.#text.slice(at, Math.max(at, start)))
       emit(text)
-      swallow ||= table === true
+      swallow ||= lines === true
       at = Math.max(at, end)
     }
     emit(this.#text.slice(at))
-    return pieces.join('')
+    const text = pieces.join('')
+    return swallow ? withoutBlankEnd(text) : text
   }
 
   #placeLines(block: Block, lines: readonly string[]): void {
@@ -137,6 +138,11 @@ export class Edits {
     }
     return this.#text.length
   }
+}
+
+function withoutBlankEnd(text: string): string {
+  const end = text.trimEnd().length
+  return end === 0 ? '' : text.slice(0, text.indexOf('\n', end) + 1)
 }
 
 export function keyText(key: string | number): string {

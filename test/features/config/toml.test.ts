@@ -99,6 +99,26 @@ test('a removed table takes its lines and nobody else with it', async () => {
   assert.equal(result, text.replace('when = 2024-01-02T03:04:05Z\n', '').replace("[providers.z]\ntype = 'svc'\n", ''))
 })
 
+test('what was put in and taken out again leaves the text as it was, blank lines too', async () => {
+  const model = { 'p/m': { provider: 'p', model: 'm' } }
+  const texts = [
+    '',
+    'a = 1\n',
+    'a = 1\r\n',
+    '# only\n',
+    '# mine\n[packs]\nb = 2\n',
+    'x = 1\n\n[t]\ny = 1\n# end  \n',
+    '[providers]\nq.type = "svc"\n'
+  ]
+  for (const text of texts) {
+    const before = readToml(text)
+    const { providers } = before as { providers?: Table }
+    const next = { default_model: 'p/m', ...copy(before), providers: { ...providers, p: { type: 'svc' } }, models: model }
+    assert.equal(await written(await written(text, next), before), text)
+  }
+  assert.equal(await written('a = 1\n\nb = 2\n\nc = 3\n', { a: 1, c: 3 }), 'a = 1\n\nc = 3\n')
+})
+
 test('what the text says is never part of a problem', () => {
   for (const bad of [
     'api_key = sk-hidden',
