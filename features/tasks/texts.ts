@@ -94,7 +94,7 @@ export function notification({ info, end }: TaskEntry, path: string): string {
     `<notification id="${notificationId(info)}" type="task.${info.status}" source_kind="background_task" source_id="${info.taskId}">`,
     `Title: ${titles[info.status]}`,
     `Severity: ${info.status === 'completed' ? 'info' : 'warning'}`,
-    endOfTask(info),
+    endOfTask(info).replace(/\s+/g, ' '),
     ...(hint === undefined ? [] : [hint]),
     ...(saved && output_size > 0 ? [`<output-file path="${path}" bytes="${output_size}" />`] : []),
     ...(preview.trim() === ''

@@ -97,7 +97,7 @@ test('an end in the middle of a turn joins it', async t => {
     'ok'
   )
   const scene = await startTasks(t, llm)
-  const { end, task } = await scene.hold({ background: true })
+  const { end, task } = await scene.hold({ background: true, description: 'in two\nlines' })
   await scene.prompt('go')
   await llm.arrived(0)
   end({ status: 'failed', exit_code: 3 })
@@ -116,7 +116,10 @@ test('an end in the middle of a turn joins it', async t => {
     sourceId: task.id,
     severity: 'warning'
   })
-  assert.deepEqual([title, /^The command .* failed after .* s with exit code 3\.$/.test(body ?? '')], ['Background task failed', true])
+  assert.deepEqual(
+    [title, /^The command "in two lines" .* failed after .* s with exit code 3\.$/.test(body ?? '')],
+    ['Background task failed', true]
+  )
   assert.match(told(llm)[0] ?? '', /type="task.failed"[\s\S]*Severity: warning[\s\S]*failed after .* s with exit code 3/)
 })
 
