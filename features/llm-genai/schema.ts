@@ -36,6 +36,7 @@ function convert(given: unknown): Json {
   const isOpen = Object.keys(choice).length === 0 && source.allOf === undefined
   if (types.length > 1 && isOpen) return { ...out, anyOf: types.map(type => convert(ofType(source, type))), ...nullable }
   Object.assign(out, types.length === 1 && { type: types[0] }, nullable, choice)
+  if (types.length > 1 && out.anyOf === undefined) out.type ??= types[0]
   for (const part of listOf(source.allOf)) mix(out, convert(part))
   const { type } = out
   if (typeof source.format === 'string' && typeof type === 'string' && formats[type]?.includes(source.format)) out.format = source.format

@@ -82,8 +82,8 @@ function plainText(segment: string): string {
 }
 
 /**
- * The arguments of a tool are an object, also where the schema goes without saying it, and no choice: upstreams refuse a whole request for
- * one at the top.
+ * The arguments of a tool are an object, also where the schema goes without saying it, and no choice or reference: upstreams refuse a whole
+ * request for one at the top.
  */
 export function objectSchema(parameters: Json): Json {
   const plain = refusedAtTop.some(keyword => parameters[keyword] !== undefined) ? withoutChoice(inlineRefs(parameters)) : parameters
@@ -91,7 +91,7 @@ export function objectSchema(parameters: Json): Json {
   return { ...plain, type, ...(type === 'object' && properties === undefined && { properties: {} }) }
 }
 
-const refusedAtTop = ['anyOf', 'oneOf', 'allOf', 'enum', 'not']
+const refusedAtTop = ['anyOf', 'oneOf', 'allOf', 'enum', 'not', '$ref']
 
 /** The properties of all alternatives side by side; required is what each of them requires. The tool itself judges the arguments. */
 function withoutChoice(schema: Json): Json {

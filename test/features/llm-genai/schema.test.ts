@@ -41,6 +41,7 @@ test('references are inlined, also those that lead back to themselves', () => {
   assert.deepEqual(toSchema({ type: 'object', properties: { at: { $ref: '#/$defs/Point' } }, $defs: { Point } })?.properties, {
     at: { type: 'object', properties: { next: { type: 'object' } } }
   })
+  assert.deepEqual(toSchema({ $ref: '#/$defs/Point', $defs: { Point } })?.properties, { next: { type: 'object' } })
 })
 
 test('a property without a type gets one', () => {
@@ -56,6 +57,7 @@ test('null is nullable, several types are alternatives', () => {
     minimum: 1,
     nullable: true
   })
+  assert.deepEqual(property({ type: ['string', 'integer'], anyOf: [{ minLength: 1 }] }), { type: 'string', minLength: 1 })
   assert.deepEqual(property({ type: ['string', 'integer'] }), { anyOf: [{ type: 'string' }, { type: 'integer' }] })
   assert.deepEqual(property({ oneOf: [{ type: 'string' }, { type: 'boolean' }] }), { anyOf: [{ type: 'string' }, { type: 'boolean' }] })
 })

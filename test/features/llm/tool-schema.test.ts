@@ -32,6 +32,14 @@ test('a reference that names nothing leaves the schema as it is otherwise, and a
   })
 })
 
+test('parameters that are a reference are what it points at', () => {
+  const Call = { type: 'object', properties: { at: { $ref: '#/$defs/Call' } }, required: ['at'] }
+
+  const { $defs: _, ...call } = objectSchema({ type: 'object', $ref: '#/$defs/Call', $defs: { Call } })
+
+  assert.deepEqual(call, { type: 'object', properties: { at: { type: 'object' } }, required: ['at'] })
+})
+
 test('thousands of alternatives become one object at once; equal ones count once', () => {
   const oneOf = Array.from({ length: 3000 }, (_, at) => ({
     properties: { kind: { const: at }, name: { type: 'string' } },
