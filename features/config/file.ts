@@ -64,8 +64,9 @@ export class ConfigFile {
       const next = await change(table)
       if (next === undefined) return { table }
       await yieldToLoop()
-      const edited = await editToml({ text, table }, next, this.#reader)
       const target = await linkedPath(this.path)
+      await assertWritable(target)
+      const edited = await editToml({ text, table }, next, this.#reader)
       this.#stamp = stampText(await replaceFile(target, edited.text, { confirm: () => lock.confirm() }))
       return this.#keep(edited.text, edited.table)
     })
@@ -139,6 +140,15 @@ async function linkedPath(path: string): Promise<string> {
     if (isMissing(error)) return path
     throw error
   }
+}
+
+/** Whoever took all rights to write away means it; a replacement would go past that, and so would a process of the system's owner. */
+async function assertWritable(path: string): Promise<void> {
+  const { mode } = await stat(path).catch((error: unknown) => {
+    if (isMissing(error)) return { mode: 0o600 }
+    throw error
+  })
+  if ((mode & 0o222) === 0) throw invalid([{ path: '', message: 'config.toml could not be saved: the file is read-only' }])
 }
 
 async function stampOf(path: string): Promise<string> {

@@ -10,6 +10,7 @@ import { ConfigFile } from '../../../features/config/file.ts'
 import { configChanged, patchConfig, readConfig } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
 import { readToml } from '../../../features/config/toml.ts'
+import type { AppError } from '../../../kernel/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -92,6 +93,32 @@ test('the file is for its owner alone and a link to it stays a link', async () =
   assert.equal(await readFile(real, 'utf8'), 'a = 1 # one\nb = 2\n')
   assert.equal(await readFile(join(home, 'config.toml'), 'utf8'), 'a = 1 # one\nb = 2\n')
   assert.equal((await stat(real)).mode & 0o777, 0o600)
+})
+
+test('a file that was made read-only stays as it is, also behind a link; what changes nothing passes', async () => {
+  const home = await freshHome()
+  const path = join(home, 'config.toml')
+  const real = join(home, 'dotfiles.toml')
+  await writeFile(real, 'a = 1 # one\n')
+  await chmod(real, 0o444)
+  await symlink(real, path)
+  const file = new ConfigFile(home)
+
+  const refused = { spec: { code: 40001 }, message: 'config.toml could not be saved: the file is read-only' }
+  await assert.rejects(
+    file.change(table => ({ ...table, b: 2 })),
+    ({ spec, message }: AppError) => {
+      assert.deepEqual({ spec: { code: spec.code }, message }, refused)
+      return true
+    }
+  )
+  assert.deepEqual((await file.change(() => undefined)).table, { a: 1 })
+  assert.equal(await readFile(path, 'utf8'), 'a = 1 # one\n')
+  assert.equal((await stat(real)).mode & 0o777, 0o444)
+
+  await chmod(real, 0o644)
+  await file.change(table => ({ ...table, b: 2 }))
+  assert.equal(await readFile(real, 'utf8'), 'a = 1 # one\nb = 2\n')
 })
 
 test('a second server on the home sees a patch of the first at once and announces it itself', async t => {
