@@ -52,7 +52,7 @@ const brand = Symbol.for('kernel.AppError')
 
 const messageChars = 2000
 
-/** Messages repeat what they are about, and that may be as long as a body. */
+/** Messages and paths repeat what they are about, and that may be as long as a body. */
 const shortened = (text: string): string =>
   text.length <= messageChars ? text : `${text.slice(0, messageChars).replace(/[\ud800-\udbff]$/, '')}…`
 
@@ -134,7 +134,7 @@ export function invalid(details: readonly Detail[], cause?: unknown): AppError {
   const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : undefined
   return new AppError(ValidationFailed, {
     message,
-    details: details.map(detail => ({ ...detail, message: shortened(detail.message) })),
+    details: details.map(({ path, message: text }) => ({ path: shortened(path), message: shortened(text) })),
     cause
   })
 }

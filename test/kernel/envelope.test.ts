@@ -256,6 +256,13 @@ test('a message repeats no more of what was sent than anybody reads', async t =>
   const { msg } = await send('/api/v1/things')
   assert.deepEqual([msg.length, /\p{Surrogate}/u.test(msg)], [2000, false])
   assert.equal((await send('/api/v1/wrong')).details?.[0]?.message.length, 2000)
+
+  const fields = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`f${at}`, Type.String()]))
+  http.mount([{ ...post, bodyLimit: 2 ** 20, body: Type.Record(Type.String(), Type.Object(fields)) }, echo])
+  const wrong = { ['k'.repeat(500_000)]: Object.fromEntries(Object.keys(fields).map(name => [name, 1])) }
+  const answer = (await http.send('POST', '/api/v1/things', { headers: json, body: JSON.stringify(wrong) })).json
+  assert.equal(answer.code, 40001)
+  assert.ok(JSON.stringify(answer).length < 100_000)
 })
 
 test('defaults of the body schema are filled in', async t => {
