@@ -112,13 +112,20 @@ export class GoalKeeper {
     })
   }
 
-  /** Throws GoalEmpty, GoalTooLong; GoalExists unless it replaces. */
-  create({ objective: given, criterion, replace }: NewGoal, actor: Actor): Promise<void> {
+  /** What keeps a goal from being made now. Throws GoalEmpty, GoalTooLong; GoalExists unless it replaces. */
+  checkNew({ objective, replace }: NewGoal): void {
+    const length = objective.trim().length
+    if (length === 0) throw new AppError(GoalEmpty)
+    if (length > MAX_OBJECTIVE) throw new AppError(GoalTooLong)
+    if (this.goal && !replace) throw new AppError(GoalExists)
+  }
+
+  /** Throws what `checkNew` throws. */
+  create(given: NewGoal, actor: Actor): Promise<void> {
     return this.#inOrder(async () => {
-      const objective = given.trim()
-      if (objective === '') throw new AppError(GoalEmpty)
-      if (objective.length > MAX_OBJECTIVE) throw new AppError(GoalTooLong)
-      if (this.goal && !replace) throw new AppError(GoalExists)
+      this.checkNew(given)
+      const objective = given.objective.trim()
+      const { criterion } = given
       const until = criterion?.trim().slice(0, MAX_OBJECTIVE) ?? ''
       const goal: Goal = {
         goal_id: `goal_${this.#ports.newId()}`,

@@ -82,15 +82,24 @@ the user asks for work that goes on by itself. The user confirms it, unless the 
     parameters: createParameters,
     source: 'builtin',
     prepare(args: Static<typeof createParameters>, env) {
+      const { objective, completionCriterion: criterion, replace } = args
+      const wanted = { objective, ...(criterion === undefined ? {} : { criterion }), ...(replace ? { replace } : {}) }
       return {
-        description: `Start the goal: ${args.objective}`,
+        description: `Start the goal: ${objective}`,
         accesses: [],
+        async check() {
+          const keeper = await keeperOf(env)
+          try {
+            keeper.checkNew(wanted)
+          } catch (error) {
+            throw AppError.is(error) ? new ToolRefusal(`${error.message}.`) : error
+          }
+        },
         review: signal => review(args, env, signal, ports),
         run: () =>
           told(async () => {
             const keeper = await keeperOf(env)
-            const { objective, completionCriterion: criterion, replace } = args
-            await keeper.create({ objective, ...(criterion === undefined ? {} : { criterion }), ...(replace ? { replace } : {}) }, 'model')
+            await keeper.create(wanted, 'model')
             await keeper.join(env.turn_id, true)
             return `The goal is active.\n${await show(env)}`
           })

@@ -171,6 +171,21 @@ test('the user consents to a goal of the model, and may switch the mode with it'
   assert.deepEqual(turnsBy(scene), ['user', 'goal_continuation'])
 })
 
+test('a goal that cannot be made is refused before anybody is asked', async t => {
+  const llm = scriptedLlm(call('CreateGoal', { objective: '  ' }), call('CreateGoal', { objective: 'another' }), 'ok', 'ok')
+  const scene = await start(t, llm)
+  await scene.set({ goal_objective: 'the first' })
+  await scene.set({ goal_control: 'pause' })
+  await scene.prompt('set goals')
+  await scene.settled(1)
+  const results = scene.of('tool.result').map(({ output, isError }) => [/blank|already/.test(String(output)), isError])
+  assert.deepEqual(results, [
+    [true, true],
+    [true, true]
+  ])
+  assert.deepEqual(scene.of('event.approval.requested'), [])
+})
+
 test('a goal that the user declines does not start', async t => {
   const llm = scriptedLlm(call('CreateGoal', { objective: 'tidy up' }), 'ok')
   const scene = await start(t, llm)
