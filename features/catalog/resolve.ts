@@ -4,6 +4,7 @@ import {
   costField,
   FetchProblem,
   type FoundModel,
+  isModelName,
   isSize,
   isTable,
   providerTypes,
@@ -93,7 +94,7 @@ function needsBaseUrl({ api, npm }: Table, wire: Wire): boolean {
 
 /** A model of texts, not deprecated, in a protocol that can be spoken; undefined for any other. */
 function readModel(model: unknown, wire: Wire): FoundModel | undefined {
-  if (!isTable(model) || text(model.id) === undefined) return undefined
+  if (!isTable(model) || !isModelName(text(model.id))) return undefined
   const id = model.id as string
   const { context, input, output } = isTable(model.limit) ? model.limit : {}
   const modalities = isTable(model.modalities) ? model.modalities : {}

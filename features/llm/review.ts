@@ -7,6 +7,7 @@ import { fixedFields, type ModelRecord, type ProviderRecord } from './records.ts
 /** Remarks with paths below `providers`. */
 export function reviewProviders(providers: Readonly<Record<string, ProviderRecord>>): ConfigRemark[] {
   return Object.entries(providers).flatMap(([id, record]) => [
+    ...reviewName(id),
     ...reviewRecord(id, record),
     ...reviewAddress(id, record),
     ...reviewSent(id, record)
@@ -16,6 +17,7 @@ export function reviewProviders(providers: Readonly<Record<string, ProviderRecor
 /** Remarks with paths below `models`. */
 export function reviewModels(models: Readonly<Record<string, ModelRecord>>): ConfigRemark[] {
   return Object.entries(models).flatMap(([alias, record]) => [
+    ...reviewName(alias),
     ...reviewRecord(alias, record),
     ...reviewAddress(alias, record),
     ...reviewSent(alias, record),
@@ -23,6 +25,11 @@ export function reviewModels(models: Readonly<Record<string, ModelRecord>>): Con
     ...reviewSent(`${alias}.overrides`, record.overrides ?? {}),
     ...reviewOverrides(`${alias}.overrides`, record.overrides ?? {})
   ])
+}
+
+/** Routes name providers and models in their path, where no control character is let in. */
+function reviewName(name: string): ConfigRemark[] {
+  return /\p{Cc}/u.test(name) ? [{ path: name, message: 'a name must not contain control characters', refused: true }] : []
 }
 
 /** The value may hold a credential: it is not repeated. */

@@ -60,14 +60,18 @@ export const ModelItem = named(
 )
 export type ModelItem = Static<typeof ModelItem>
 
+/** Rule for the names of models. */
+export const MODEL_NAME = { minLength: 1, maxLength: 1_000, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }
+
 /** A model as a client declares it (contract 1, Model declaration entry). */
 export const ModelEntry = named(
   'ModelDeclaration',
   Type.Object({
     model: Type.String({
-      minLength: 1,
+      ...MODEL_NAME,
       examples: ['large-1'],
-      description: "The provider's own name for it; the alias becomes <provider_id>/<model>"
+      description:
+        "The provider's own name for it, without control characters; the alias, which stands in paths, becomes <provider_id>/<model>"
     }),
     max_context_size: tokens,
     display_name: Type.Optional(name),

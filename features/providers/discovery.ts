@@ -3,6 +3,7 @@ import { yieldToLoop } from '../../kernel/index.ts'
 import { recordOf, stringOf } from '../llm/index.ts'
 import { MAX_MODELS } from './contract.ts'
 import { FetchProblem } from './fetch.ts'
+import { isModelName } from './names.ts'
 import { costField, pricingField } from './price.ts'
 import { isTable, type Table } from './tables.ts'
 
@@ -28,8 +29,8 @@ export const discovered = [
 ] as const
 
 /**
- * Models of an answer (`{ data: [...] }`, `{ models: [...] }`, or the list itself), by their ids; at most 5,000. Entries without an id and
- * those that answer with no text are left out, of two with one id the last counts, values that make no sense count as not stated. Rejects
+ * Models of an answer (`{ data: [...] }`, `{ models: [...] }`, or the list itself), by their ids; at most 5,000. Entries without a name that a
+ * model may have and those that answer with no text are left out, of two with one id the last counts, values that make no sense count as not stated. Rejects
  * with FetchProblem when the answer is no model list or a model has no context length under any of the names that servers give it.
  */
 export async function readModelList(answer: unknown): Promise<FoundModel[]> {
@@ -41,7 +42,7 @@ export async function readModelList(answer: unknown): Promise<FoundModel[]> {
   for (const item of list as readonly unknown[]) {
     await yieldToLoop()
     const id = isTable(item) ? idOf(item) : ''
-    if (id === '' || !isTable(item) || !answersText(item)) continue
+    if (!isModelName(id) || !isTable(item) || !answersText(item)) continue
     const max_context_size = contextOf(item)
     if (max_context_size === undefined) throw new FetchProblem(`model ${id.slice(0, 100)} has no context_length`)
     const efforts = isTable(item.think_efforts) && item.think_efforts.support === true ? item.think_efforts : {}

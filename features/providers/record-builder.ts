@@ -2,17 +2,9 @@
 import { type Detail, invalid, redactUrls } from '../../kernel/index.ts'
 import { isHeaderValue, isHttpUrl, nonBlank, notAHeaderValue, notAnAddress } from '../llm/index.ts'
 import type { ModelEntry, ProviderBody } from './contract.ts'
+import { isProviderId, MAX_ID_LENGTH } from './names.ts'
 import { MANAGED_PROVIDER } from './service.ts'
 import { type Table, without } from './tables.ts'
-
-const idRule = /^[\p{L}\p{N}][\p{L}\p{N}\-_ ]*$/u
-/** An id must fit into the path of a request, where a character may take nine bytes. */
-const MAX_ID_LENGTH = 500
-
-/** True for ids that a provider may have (contract 1, Provider item); letters of any script, at most 500 UTF-16 units. */
-export function isProviderId(id: string): boolean {
-  return id.length <= MAX_ID_LENGTH && idRule.test(id)
-}
 
 /** Throws 40001 with every field that is wrong. `id`: field and value of a new name, if the request gives one. */
 export function checkBody(

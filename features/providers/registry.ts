@@ -3,8 +3,8 @@ import { yieldToLoop } from '../../kernel/index.ts'
 import { isHttpUrl } from '../llm/index.ts'
 import { effortFields, type FoundModel, isSize, strings, textField } from './discovery.ts'
 import { FetchProblem } from './fetch.ts'
+import { isModelName, isProviderId } from './names.ts'
 import { costField } from './price.ts'
-import { isProviderId } from './record-builder.ts'
 import { isTable, type Table } from './tables.ts'
 
 /** A provider of a registry. */
@@ -47,7 +47,7 @@ async function readEntry(entry: Table): Promise<RegistryEntry | undefined> {
 }
 
 function readModel(key: string, model: unknown): FoundModel[] {
-  if (key === '' || !isTable(model) || typeof model.id !== 'string' || model.id === '') return []
+  if (!isModelName(key) || !isTable(model) || typeof model.id !== 'string' || model.id === '') return []
   const { context, output } = isTable(model.limit) ? model.limit : {}
   const fields = {
     max_context_size: [context, output].find(isSize) ?? DEFAULT_CONTEXT_SIZE,

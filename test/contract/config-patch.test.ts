@@ -257,6 +257,14 @@ test("an address that is none is refused when it is written, without its text; o
   await patch({ providers: { old: { type: 'svc' }, p: { base_url: 'http://localhost:1/v1' } } })
 })
 
+test('a name that no path could hold is refused for a provider and a model', async t => {
+  const { refused, patch } = await configScene(t, '')
+
+  assert.deepEqual(await refused({ providers: { 'a\nb': { type: 'svc' } } }), ['body.providers.a\nb'])
+  assert.deepEqual(await refused({ models: { 'a\u0000': model } }), ['body.models.a\u0000'])
+  await patch({ providers: { '\u00fcn\u00ef 1': { type: 'svc' } }, models: { '\u00fc/m:1': model } })
+})
+
 test('a key or header that no request could carry is refused when it is written, without its text; blanks around a key are none of it', async t => {
   const old = '[providers.old]\napi_key = "two\\nlines"\n'
   const { post, refused, patch, read } = await configScene(t, old)

@@ -106,14 +106,16 @@ test('a registry that moves a provider moves it here, and its withdrawal takes e
   assert.deepEqual([default_model, default_provider, Object.keys(providers as object)], [undefined, undefined, ['b']])
 })
 
-test('lists of real servers are read, whatever they call the window, and models that answer with no text are left out', async t => {
+test('lists of real servers are read, whatever they call the window, and models that answer with no text, or have no name for a path, are left out', async t => {
   const lists: Readonly<Record<string, unknown>> = {
     '/vllm/models': { object: 'list', data: [{ id: 'm', object: 'model', owned_by: 'vllm', max_model_len: 32768 }] },
     '/fast/models': { data: [{ id: 'm', object: 'model', context_window: 131072, max_completion_tokens: 8192 }] },
     '/studio/models': {
       data: [
         { id: 'm', type: 'llm', max_context_length: 65536 },
-        { id: 'e', type: 'embeddings' }
+        { id: 'e', type: 'embeddings' },
+        { id: 'no\nname', context_length: 1 },
+        { id: 'x'.repeat(1_001), context_length: 1 }
       ]
     },
     '/router/models': {

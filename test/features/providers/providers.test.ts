@@ -114,6 +114,9 @@ test('a body that breaks a rule names each field and writes nothing', async t =>
   await refused(body('x', { models: [] }), 'body.models')
   await refused(body('x', { models: [{ model: '', max_context_size: 0 }] }), 'body.models.0.model', 'body.models.0.max_context_size')
   await refused(body('x', { models: [{ model: 'm', max_context_size: 1.5 }] }), 'body.models.0.max_context_size')
+  // What no path could name.
+  for (const model of ['a\nb', 'a\u0000', 'm'.repeat(1_001)])
+    await refused(body('x', { models: [{ model, max_context_size: 1 }] }), 'body.models.0.model')
   for (const id of ['', '-x', ' x', 'a/b', 'a:b', 'a.b', '__proto__']) await refused(body(id), 'body.id')
   const twice = [
     { model: 'm', max_context_size: 1 },
