@@ -1572,7 +1572,7 @@ export interface CreateProviderRequest {
   models: ModelDeclaration[]
 }
 export interface ModelDeclaration {
-  /** The provider's own name for it; the alias becomes <provider_id>/<model> */
+  /** The provider's own name for it, without control characters; the alias, which stands in paths, becomes <provider_id>/<model> */
   model: string
   /** Tokens */
   max_context_size: number
