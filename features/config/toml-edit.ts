@@ -6,7 +6,7 @@ import { TomlProblem } from './toml.ts'
 import { Edits, inline, keyText } from './toml-edits.ts'
 import { BlockIndex, type Path, startsWith } from './toml-index.ts'
 import { TomlReader } from './toml-reader.ts'
-import { renamedTables } from './toml-rename.ts'
+import { renamedValues } from './toml-rename.ts'
 import type { Entry } from './toml-scan.ts'
 
 /** A text with its content. */
@@ -51,11 +51,14 @@ class Editor {
   /** Takes down what has to change below `path`. */
   diff(path: Path, before: Table, next: Table): void {
     const gone = Object.keys(before).filter(key => !Object.hasOwn(next, key))
-    const renamed = gone.length > 0 ? renamedTables(before, next) : new Map<string, string>()
-    for (const [from, to] of renamed) if (!this.#rename([...path, from], to)) renamed.delete(from)
+    const renamed = gone.length > 0 ? renamedValues(before, next) : new Map<string, string>()
+    for (const [from, to] of renamed) if (!this.#rename([...path, from], to, own(before, from))) renamed.delete(from)
     const targets = new Set(renamed.values())
     for (const key of gone) if (!renamed.has(key)) this.#remove([...path, key])
-    for (const [from, to] of renamed) this.diff([...path, from], own(before, from) as Table, own(next, to) as Table)
+    for (const [from, to] of renamed) {
+      const [old, value] = [own(before, from), own(next, to)]
+      if (isTable(old) && isTable(value)) this.diff([...path, from], old, value)
+    }
     for (const key of Object.keys(next)) {
       const value = next[key]
       const old = own(before, key)
@@ -65,8 +68,9 @@ class Editor {
     if (path.length > 0 && Object.keys(next).length === 0 && !this.#index.at(path)?.block) this.#edits.table(path, false)
   }
 
-  /** Changes the name in every header of a table. False: it stands elsewhere, too, in lines of other tables. */
-  #rename(path: Path, to: string): boolean {
+  /** Changes the name in the line of a value or in every header of a table. False: a table stands elsewhere, too, in lines of others. */
+  #rename(path: Path, to: string, value: unknown): boolean {
+    if (!isTable(value)) return path.length > 1 && this.#renameLine(path, to) // at the top every name has its own meaning
     const place = this.#index.at(path)
     const elsewhere = [...this.#above(path)].some(({ entries, rest }) => entries.some(({ names }) => startsWith(names, rest)))
     if (!place || elsewhere) return false
@@ -76,6 +80,13 @@ class Editor {
       this.#edits.edit(start, end, keyText(to))
     }
     this.#edits.rename(path, to)
+    return true
+  }
+
+  #renameLine(path: Path, to: string): boolean {
+    const entry = this.#entry(path)
+    if (entry?.names.length !== 1) return false
+    this.#edits.edit(entry.start, entry.valueStart, `${keyText(to)} = `)
     return true
   }
 

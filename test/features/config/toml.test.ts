@@ -68,6 +68,13 @@ test('a renamed table keeps its place, its comments and what is below it', async
   )
 })
 
+test('a renamed value keeps its line and its comment, next to others that change', async () => {
+  const before = '[pool]\n# cheap\n"p/a" = "one" # first\n"q/b" = "two"\nc.d = 1\n'
+  const next = { pool: { 'n p/a': 'one', 'q/b': 'three', c: { e: 1 } } }
+  const after = '[pool]\n# cheap\n"n p/a" = "one" # first\n"q/b" = "three"\nc.e = 1\n'
+  assert.equal(await written(before, next), after)
+})
+
 test('a table that stands partly in lines of another one is not renamed by its header', async () => {
   const dotted = 'p.a.x = 1\n[p.a.sub] # s\ny = 2\n'
   const next = { p: { b: { x: 1, sub: { y: 2 } } } }
