@@ -3,6 +3,7 @@
  * first one.
  */
 import { pathToFileURL } from 'node:url'
+import { isDeepStrictEqual } from 'node:util'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { Shell } from '../tools-shell/index.ts'
@@ -62,8 +63,8 @@ export interface Connection {
   /** How many tools were left out. */
   readonly omitted: number
   call(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<CallToolResult>
-  /** Lists the tools anew. */
-  refresh(): Promise<void>
+  /** Lists the tools anew; whether they are others. */
+  refresh(): Promise<boolean>
   /** Rejects when the server does not answer within 5 s. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -159,7 +160,9 @@ export async function connect(
             })
         }),
       async refresh() {
+        const before = listed
         listed = await list(AbortSignal.timeout(config.startupTimeoutMs ?? ports.startupMs))
+        return !isDeepStrictEqual(before, listed)
       },
       async ping() {
         await client.ping({ timeout: 5000 })

@@ -2,6 +2,10 @@
 import type { Logger } from '../../kernel/index.ts'
 import { type CallOptions, type Connection, type ConnectPorts, connect, type McpTool, NeedsAuth } from './connection.ts'
 import type { Entry } from './layers.ts'
+import { paced } from './paced.ts'
+
+/** Between two lists of tools that changed, ms. */
+const relistMs = 1000
 
 export type ServerState = 'pending' | 'connected' | 'failed' | 'disabled' | 'needs-auth' | 'removed'
 
@@ -116,7 +120,8 @@ export class McpServer {
     try {
       connection = await connect(this.entry, this.#cwd, this.#ports, signal, {
         closed: why => this.#lost(connection, why),
-        toolsChanged: () => void this.#relist(connection)
+        // Some servers tell of a change whenever they are asked for their tools.
+        toolsChanged: paced(() => this.#relist(connection), relistMs)
       })
       if (signal.aborted) {
         await connection.close()
@@ -160,7 +165,7 @@ export class McpServer {
   async #relist(connection: Connection | undefined): Promise<void> {
     if (!connection || this.#connection !== connection) return
     await connection.refresh().then(
-      () => this.#connection === connection && this.#become('connected'),
+      changed => changed && this.#connection === connection && this.#become('connected'),
       (err: unknown) => this.#ports.log.warn({ err, server: this.name }, 'the changed tools of an MCP server cannot be listed')
     )
   }

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as pass } from 'node:timers/promises'
 import { argumentNames } from '../../../features/mcp/argument-names.ts'
 import { type ConnectPorts, connect } from '../../../features/mcp/connection.ts'
+import { paced } from '../../../features/mcp/paced.ts'
 import { resultOf } from '../../../features/mcp/results.ts'
 import { McpServer } from '../../../features/mcp/server.ts'
 import { silent } from '../tools/fakes.ts'
@@ -57,7 +58,25 @@ test('a tool that comes while the tools are listed is there', async () => {
   const events = { closed: () => undefined, toolsChanged: () => undefined }
   const connection = await connect(entry, '/', { ...ports, remote: { ...ports.remote, fetch } }, new AbortController().signal, events)
   assert.deepEqual([connection.tools.map(({ name }) => name), lists], [['early', 'late'], 2])
+  assert.equal(await connection.refresh(), false) // nobody is told of a change that is none
   await connection.close()
+})
+
+test('what is asked for again and again is done once a while', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let done = 0
+  const ask = paced(async () => void done++, 1000)
+  for (let n = 0; n < 5; n++) ask()
+  await pass()
+  assert.equal(done, 1)
+  t.mock.timers.tick(1000)
+  await pass()
+  assert.equal(done, 2)
+  t.mock.timers.tick(5000)
+  await pass()
+  assert.equal(done, 2)
+  ask()
+  assert.equal(done, 3)
 })
 
 test('texts of a result are bounded together; structured content counts where there is no other', () => {
