@@ -12,10 +12,11 @@ import { guardOutbound, Outbound, type OutboundHost, OutboundHosts } from './out
 import { priceOf } from './price.ts'
 import type { OauthRef } from './records.ts'
 import { remembered } from './remembered.ts'
-import type { LlmPart, ResolvedModel } from './request.ts'
+import type { LlmPart, LlmRequest, ResolvedModel } from './request.ts'
+import { sendInForm } from './request-forms.ts'
 import { defaultAlias, type ModelTable, resolveModel } from './resolve.ts'
 import { defaultModelSection, llmSections, modelsSection, providersSection, thinkingSection } from './sections.ts'
-import { CredentialRejected, Llm, LlmAdapters, LlmModels, ModelUnresolved, NoCredential, NoProvider } from './service.ts'
+import { CredentialRejected, Llm, LlmAdapters, LlmModels, ModelUnresolved, NoCredential, NoProvider, RequestForms } from './service.ts'
 import { withLogin, withToken } from './with-token.ts'
 
 export default definePack({
@@ -29,6 +30,7 @@ export default definePack({
     const adapters = ctx.collect(LlmAdapters)
     const models = ctx.collect(LlmModels)
     const logins = ctx.collect(LlmLogins)
+    const forms = ctx.collect(RequestForms)
     /** Who brought the adapters and models that were seen, by protocol and alias. */
     const packs = new Map<string, string>()
     const remember = () => {
@@ -90,17 +92,25 @@ export default definePack({
       effort: (model, requested) =>
         chooseEffort(model, config.get(thinkingSection), requested, nonBlank(process.env.SVC_CODE_MODEL_THINKING_EFFORT)),
       checkEffort,
-      stream(request, signal) {
-        const { model } = request
-        const adapter = adapters.items().find(candidate => candidate.protocol === model.protocol)
-        if (!adapter) return missing(model.protocol, absence(`protocol ${model.protocol}`))
-        const failed = (error: unknown) => ctx.log.error({ err: error, protocol: model.protocol }, 'a model adapter failed')
-        const send = (to: ResolvedModel) => guardStream(() => adapter.stream({ ...request, model: to }, signal), to, signal, failed)
-        const { key_file, provider_id, oauth } = model
-        if (key_file !== undefined && adapter.authorize) return withToken(model, send, given => adapter.authorize!(model, given), signal)
-        return model.login ? withToken(model, send, given => withLogin(model, login(provider_id, oauth), given), signal) : send(model)
-      }
+      stream: (request, signal) =>
+        sendInForm(
+          request,
+          () => forms.items(),
+          fitted => send(fitted, signal),
+          err => ctx.log.error({ err }, 'a form of requests failed')
+        )
     })
+
+    function send(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart> {
+      const { model } = request
+      const adapter = adapters.items().find(candidate => candidate.protocol === model.protocol)
+      if (!adapter) return missing(model.protocol, absence(`protocol ${model.protocol}`))
+      const failed = (error: unknown) => ctx.log.error({ err: error, protocol: model.protocol }, 'a model adapter failed')
+      const ask = (to: ResolvedModel) => guardStream(() => adapter.stream({ ...request, model: to }, signal), to, signal, failed)
+      const { key_file, provider_id, oauth } = model
+      if (key_file !== undefined && adapter.authorize) return withToken(model, ask, given => adapter.authorize!(model, given), signal)
+      return model.login ? withToken(model, ask, given => withLogin(model, login(provider_id, oauth), given), signal) : ask(model)
+    }
   }
 })
 

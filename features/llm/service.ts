@@ -2,7 +2,7 @@
 import { CredentialRejected, type ErrorShapes, errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
 import type { TokenOptions } from './login.ts'
 import type { ModelPrice } from './records.ts'
-import type { LlmPart, LlmRequest, ResolvedModel } from './request.ts'
+import type { LlmError, LlmPart, LlmRequest, ResolvedModel } from './request.ts'
 
 export { CredentialRejected }
 
@@ -44,6 +44,16 @@ export interface LlmAdapter {
   modelList?(server: ModelServer): ModelListRequest
   stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart>
 }
+
+/** The form in which servers take requests. Every request is asked about, of turns and of others. */
+export interface RequestForm {
+  /** The request as it goes out. */
+  fit(request: LlmRequest): LlmRequest
+  /** The server refused the request, which `fit` made. True: `fit` makes another one now, and that is sent. */
+  refused(request: LlmRequest, error: LlmError): boolean
+}
+
+export const RequestForms = extensionPoint<RequestForm>('request-forms', { fit: 'now', refused: 'now' })
 
 /** A server that is asked which models it has. */
 export interface ModelServer {

@@ -1,9 +1,10 @@
 /** Sends a request that was refused for its form once more, in a form that the provider takes. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import { TurnHooks, type TurnInfo } from '../agent/index.ts'
-import type { LlmError } from '../llm/index.ts'
+import { type LlmError, RequestForms } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { RefusedFields, Repairs } from './repairs.ts'
+import { refusedFields } from './refused-fields.ts'
+import { Repairs } from './repairs.ts'
 
 export default definePack({
   name: 'request-repair',
@@ -11,9 +12,11 @@ export default definePack({
   area: 'Agent',
   needs: { hooks: TurnHooks },
   setup(ctx, { hooks }) {
-    const refused = new RefusedFields()
-    const slot = defineSlot<Repairs, AgentHost>('request-repairs', () => new Repairs(refused))
+    const slot = defineSlot<Repairs, AgentHost>('request-repairs', () => new Repairs())
     ctx.slot(slot)
+    const told = ({ alias }: { readonly alias: string }, field: string) =>
+      ctx.log.warn({ model: alias, field }, 'requests to a model go out without a field that its server does not know')
+    ctx.contribute(RequestForms, refusedFields(told))
 
     ctx.tap(hooks.beforeStep, (request, { agent, turn_id }) => agent.get(slot).apply(turn_id, request), { stage: 100 })
     const learn = (error: LlmError, { agent, turn_id, step }: TurnInfo): 'retry' | undefined => {

@@ -1,37 +1,15 @@
 /** What was found out about the requests of a turn, and is kept until it ends. */
 import { type LlmError, type LlmRequest, thinkingFrom } from '../llm/index.ts'
-import { causesOf, refusedField } from './causes.ts'
+import { causesOf } from './causes.ts'
 import { countMedia, dropMedia, strictForm } from './forms.ts'
 
 const RECENT_MEDIA = 2
-const REMEMBERED_MODELS = 256
-
-/** Fields that servers refused by name, by model: they would refuse them again. */
-export class RefusedFields {
-  readonly #fields = new Map<string, readonly string[]>()
-
-  of({ model }: LlmRequest): readonly string[] {
-    return this.#fields.get(key(model)) ?? []
-  }
-
-  add(request: LlmRequest, field: string): void {
-    const known = this.of(request)
-    if (known.includes(field)) return
-    if (this.#fields.size >= REMEMBERED_MODELS) this.#fields.delete(this.#fields.keys().next().value ?? '')
-    this.#fields.set(key(request.model), [...known, field])
-  }
-}
-
-const key = ({ base_url, protocol, name }: LlmRequest['model']) => JSON.stringify([base_url, protocol, name])
 
 /** Of one agent; a new turn begins without any. */
 export class Repairs {
-  readonly #refused: RefusedFields
   #turn_id = -1
   /** The request of the last step, before it was changed. */
   #asked: LlmRequest | undefined
-  /** Fields that it went out without; another agent may have learned of more since. */
-  #left_out: readonly string[] = []
   /** Media from the oldest on that are left out for good. */
   #dropped = 0
   /** Of the others only the most recent go out. */
@@ -40,10 +18,6 @@ export class Repairs {
   /** Thinking that still goes back; `none` also asks for none. */
   #thinking: LlmRequest['replayed_thinking']
 
-  constructor(refused: RefusedFields) {
-    this.#refused = refused
-  }
-
   /** The request in the form that this turn has found to be needed. */
   apply(turn_id: number, request: LlmRequest): LlmRequest {
     if (turn_id !== this.#turn_id) this.#begin(turn_id)
@@ -51,20 +25,12 @@ export class Repairs {
     const dropped = this.#recentOnly ? Math.max(this.#dropped, this.#sent() - RECENT_MEDIA) : this.#dropped
     let messages = dropMedia(request.messages, dropped)
     if (this.#strict) messages = strictForm(messages)
-    const left_out = this.#refused.of(request)
-    this.#left_out = left_out
-    const known = left_out.length > 0 ? { ...request, left_out } : request
-    const form = this.#thinking === undefined ? known : withThinking(known, this.#thinking)
+    const form = this.#thinking === undefined ? request : withThinking(request, this.#thinking)
     return messages === request.messages ? form : { ...form, messages }
   }
 
   /** What is tried next, in words for the log; undefined: nothing is left that would help. */
   learn(error: LlmError): string | undefined {
-    const field = this.#asked && refusedField(error, this.#asked)
-    if (this.#asked && field !== undefined && !this.#left_out.includes(field)) {
-      this.#refused.add(this.#asked, field)
-      return `without ${field}`
-    }
     for (const cause of causesOf(error)) {
       const media = cause === 'media' ? this.#fewerMedia() : undefined
       if (media !== undefined) return media

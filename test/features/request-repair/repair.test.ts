@@ -1,12 +1,14 @@
 /** Requests that are refused for their form, over HTTP through the whole engine. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { compactSession } from '../../../features/compaction/contract.ts'
+import compaction from '../../../features/compaction/pack.ts'
 import type { LlmError, LlmRequest } from '../../../features/llm/index.ts'
 import llmChat from '../../../features/llm-chat/pack.ts'
 import llmMessages from '../../../features/llm-messages/pack.ts'
 import llmResponses from '../../../features/llm-responses/pack.ts'
 import requestRepair from '../../../features/request-repair/pack.ts'
-import { RefusedFields, Repairs } from '../../../features/request-repair/repairs.ts'
+import { refusedFields } from '../../../features/request-repair/refused-fields.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import type { RecordedRequest, Script } from '../../helpers/fake-upstream.ts'
 import { conversation, type Image } from '../../helpers/llm-turn.ts'
@@ -197,22 +199,41 @@ for (const [wire, body, refused, instead] of fields) {
 }
 
 test('a field that a server refuses to two agents at a time is left out for both', () => {
-  const refused = new RefusedFields()
-  const agents = [new Repairs(refused), new Repairs(refused)]
-  const request = { model: { base_url: 'http://x', protocol: 'compat_chat', name: 'm' }, messages: [] } as unknown as LlmRequest
+  const forms = refusedFields(() => undefined)
+  const model = { base_url: 'http://x', protocol: 'compat_chat', name: 'm' }
+  const request = { model, messages: [] } as unknown as LlmRequest
   const status = { status: 400, code: 'provider.api_error', name: 'APIError', retryable: false }
   const error: LlmError = { ...status, message: 'Unsupported parameter: prompt_cache_key' }
-  for (const agent of agents) agent.apply(1, request)
+  const sent = [forms.fit(request), forms.fit(request)]
 
   assert.deepEqual(
-    agents.map(agent => agent.learn(error)),
-    ['without prompt_cache_key', 'without prompt_cache_key']
+    sent.map(each => forms.refused(each, error)),
+    [true, true]
   )
+  const next = forms.fit(request)
+  assert.deepEqual(next.left_out, ['prompt_cache_key'])
+  assert.equal(forms.refused(next, error), false)
+})
+
+test('a summary is asked for without the fields that the server does not know, also as the first request', async t => {
+  const script: Script = ({ prompt_cache_key: key }) =>
+    key === undefined ? [{ text: 'done' }] : [{ status: 400, body: { detail: 'Unsupported parameter: prompt_cache_key' } }]
+  const setup = { ...overChat, packs: [requestRepair, compaction], script }
+  const { upstream, start, open, ask } = await conversation(t, setup)
+  const first = await start()
+  const session_id = await open(first)
+  await ask(first, session_id, 'hello')
+  await first.stop()
+  const second = await start()
+
+  assert.equal((await second.call(compactSession, { params: { session_id } })).code, 0)
+  await second.waitFor(({ type }) => type === 'compaction.completed' || type === 'compaction.cancelled')
+
+  assert.ok(second.events.some(({ type }) => type === 'compaction.completed'))
   assert.deepEqual(
-    agents.map(agent => agent.apply(1, request).left_out),
-    [['prompt_cache_key'], ['prompt_cache_key']]
+    upstream.requests.map(({ body }) => 'prompt_cache_key' in body),
+    [true, false, true, false]
   )
-  assert.equal(agents[0]?.learn(error), undefined)
 })
 
 test('an effort that the user asked for is not left out behind his back', async t => {
