@@ -29,9 +29,10 @@ export const discovered = [
 ] as const
 
 /**
- * Models of an answer (`{ data: [...] }`, `{ models: [...] }`, or the list itself), by their ids; at most 5,000. Entries without a name that a
- * model may have and those that answer with no text are left out, of two with one id the last counts, values that make no sense count as not stated. Rejects
- * with FetchProblem when the answer is no model list or a model has no context length under any of the names that servers give it.
+ * Models of an answer (`{ data: [...] }`, `{ models: [...] }`, or the list itself), by their ids; at most 5,000. Entries without a name
+ * that a model may have and those that answer with no text are left out, of two with one id the last counts, values that make no sense
+ * count as not stated. Rejects with FetchProblem when the answer is no model list or a model has no context length under any of the names
+ * that servers give it.
  */
 export async function readModelList(answer: unknown): Promise<FoundModel[]> {
   const { data, models } = recordOf(answer)
