@@ -72,7 +72,7 @@ export const titles = {
 } as const
 
 /** How it ended, as a sentence. */
-export function endOfTask(info: TaskInfo): string {
+function endOfTask(info: TaskInfo): string {
   const what = `The ${nouns[info.kind]} "${info.description}" (${info.taskId})`
   const took = `after ${seconds(info, info.endedAt ?? info.startedAt)} s`
   const reason = info.stopReason === undefined ? '' : ` ${info.stopReason}`
