@@ -143,11 +143,14 @@ test('run against a running server', async t => {
 })
 
 test('without a running server run brings its own, which others see and which ends with it', async t => {
-  const { home, cwd } = await place(t, script)
+  const { home, cwd, upstream } = await place(t, (...given) =>
+    script(...given).flatMap(step => ('chunks' in step ? [step, { hang: true }] : [step]))
+  )
   let seen: Promise<Ran> | undefined
   const ran = await command(home, ['run', 'count', '--cwd', cwd], {
     hear: text => {
-      if (text.includes('teas')) seen ??= command(home, ['instances'])
+      // It is there as long as the model speaks.
+      if (text.includes('teas')) seen ??= command(home, ['instances']).finally(() => upstream.release())
     }
   })
   assert.match((await seen)?.stdout ?? '', new RegExp(` pid ${process.pid} `))
