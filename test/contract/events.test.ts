@@ -173,7 +173,8 @@ test('every event of the list is seen at a socket, with its fields, in order, by
   await settled(swarm)
   await run('delegate')
   await run('do:back:e')
-  await watcher.next('task.terminated')
+  await watcher.next('task.notified')
+  await watcher.next(() => watcher.frames.findLast(({ type }) => type === 'event.session.work_changed')?.payload.busy === false)
 
   const waiting = await prompt('standstill')
   await watcher.next(({ type, payload }) => type === 'assistant.delta' && payload.delta === 'Wait. ')
