@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, parse, relative, resolve } from 'node:path'
 import { AppError, type BinaryReply, type DataOf, invalid, yieldToLoop } from '../../kernel/index.ts'
 import { passive } from '../files/index.ts'
-import { fileReply, missing, PathExists, PathIsDirectory, translated } from '../fs/index.ts'
+import { denied, fileReply, missing, PathExists, PathIsDirectory, translated } from '../fs/index.ts'
 import { assertSpelled, PathDenied, PathMissing } from '../workspaces/index.ts'
 import type { browseDirectories } from './contract.ts'
 
@@ -57,7 +57,7 @@ export async function hostFile(given: string): Promise<BinaryReply> {
   const { root } = parse(path)
   return await fileReply({ path: root, real: root }, relative(root, path), { headers: passive }).catch((error: unknown) => {
     if (!AppError.is(error) || error.code !== PathDenied.code) throw error
-    throw new AppError(PathDenied, { message: `no permission for ${given}`, cause: error })
+    throw denied(given, error.cause)
   })
 }
 

@@ -124,8 +124,14 @@ export function translated(error: unknown, path: string): unknown {
   if (AppError.is(error)) return error
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? ''
   if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'EINVAL', 'ENXIO'].includes(code)) return missing(path, error)
-  if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return new AppError(PathDenied, { message: `no permission for ${path}`, cause: error })
-  return error
+  return ['EACCES', 'EPERM', 'EROFS'].includes(code) ? denied(path, error) : error
+}
+
+/** An errno of what may not be read; of one that has nothing to do with permission (a medium that fails, files of /proc) the answer says which. */
+export function denied(path: string, cause: unknown): AppError {
+  const code = (cause as NodeJS.ErrnoException | undefined)?.code ?? 'EACCES'
+  const isPermission = ['EACCES', 'EPERM', 'EROFS'].includes(code)
+  return new AppError(PathDenied, { message: isPermission ? `no permission for ${path}` : `${path} cannot be read: ${code}`, cause })
 }
 
 export const missing = (path: string, cause?: unknown): AppError =>

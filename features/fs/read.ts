@@ -54,8 +54,8 @@ async function bytesOf(pin: Pin): Promise<Buffer> {
     try {
       const { size } = await file.stat()
       const said = Math.min(size || UNTOLD_BYTES, MAX_BYTES) + 1
-      const bytes = await headBytes(file, said)
-      const all = bytes.length < said ? bytes : await headBytes(file, MAX_BYTES + 1) // it says less than it has
+      const bytes = await headBytes(file, said, pin.path)
+      const all = bytes.length < said ? bytes : await headBytes(file, MAX_BYTES + 1, pin.path) // it says less than it has
       if (all.length > MAX_BYTES) throw tooLarge()
       return all
     } finally {

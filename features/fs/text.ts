@@ -3,7 +3,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import type { FileHandle } from 'node:fs/promises'
 import { partedText, yieldToLoop } from '../../kernel/index.ts'
 import { fileKind } from '../tools-files/index.ts'
-import type { Pin } from './boundary.ts'
+import { denied, type Pin } from './boundary.ts'
 import { languageOf, typeOfName } from './media-type.ts'
 
 /** Bytes by which a file is judged. */
@@ -155,12 +155,14 @@ function characterAt(bytes: Buffer, from: number): number {
   return at
 }
 
-/** The first bytes of a file, at most `bytes`. */
-export async function headBytes(file: FileHandle, bytes: number): Promise<Buffer> {
+/** The first bytes of a file, at most `bytes`. Throws PathDenied (40411) when the system does not give them. */
+export async function headBytes(file: FileHandle, bytes: number, path: string): Promise<Buffer> {
   const head = Buffer.allocUnsafeSlow(bytes)
   let filled = 0
   while (filled < bytes) {
-    const { bytesRead } = await file.read(head, filled, bytes - filled, filled)
+    const { bytesRead } = await file
+      .read(head, filled, bytes - filled, filled)
+      .catch((error: unknown) => Promise.reject(denied(path, error)))
     if (bytesRead === 0) break
     filled += bytesRead
   }
@@ -171,7 +173,7 @@ export async function headBytes(file: FileHandle, bytes: number): Promise<Buffer
 export async function textFacts(pin: Pin, name: string): Promise<{ mime: string; language_id?: string; is_binary: boolean }> {
   const file = await pin.open()
   try {
-    const head = await headBytes(file, HEAD_BYTES)
+    const head = await headBytes(file, HEAD_BYTES, pin.path)
     return factsOf(name, (await encodingOf(head, head.length < HEAD_BYTES)) === undefined, await typeOfName(name))
   } finally {
     await file.close()

@@ -82,6 +82,18 @@ test('a file that nobody may read is named as the request names it', async t => 
   assert.deepEqual([code, msg], [40411, `no permission for ${path}`])
 })
 
+test('a file whose bytes the system does not give is 40411 with the reason', async t => {
+  if (!existsSync('/proc/self/mem')) return t.skip('this system has no such file')
+  const { get } = await start(t)
+  for (const [path, why] of [
+    ['/proc/self/mem', 'EIO'],
+    ['/proc/self/clear_refs', 'EINVAL']
+  ]) {
+    const { code, msg } = await get('content', path)
+    assert.deepEqual([code, msg], [40411, `${path} cannot be read: ${why}`])
+  }
+})
+
 test('one directory is made', async t => {
   const { dir, post } = await start(t)
   assert.deepEqual((await post(join(dir, 'new'))).data, { path: join(dir, 'new') })

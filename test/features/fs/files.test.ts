@@ -264,6 +264,17 @@ test('a file that nobody may read has an entry all the same, and reading it is 4
   assert.equal((await ask('read')).code, 40411)
 })
 
+test('a file whose bytes the system does not give has an entry all the same, and reading it is 40411 with the reason', async t => {
+  if (!existsSync('/proc/self/mem')) return t.skip('this system has no such file')
+  const { rest } = await fileScene(t)
+  const { id } = (await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: '/proc/self' } })).data as { id: string }
+  const stat = await rest.json('POST', `/api/v1/sessions/${id}/fs:stat`, { path: 'mem' })
+  assert.deepEqual([stat.code, (stat.data as Json).kind], [0, 'file'])
+  const read = await rest.json('POST', `/api/v1/sessions/${id}/fs:read`, { path: 'mem' })
+  const download = await rest.json('GET', `/api/v1/sessions/${id}/fs/mem:download`)
+  for (const { code, msg } of [read, download]) assert.deepEqual([code, msg], [40411, 'mem cannot be read: EIO'])
+})
+
 const unreadable = (dir: string) => (dir.endsWith('vm') ? 'compact_memory' : 'flush')
 
 test('stat tells one entry, stat_many many and null for what is missing; a path that leads out fails', async t => {
