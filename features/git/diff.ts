@@ -73,7 +73,9 @@ async function newFile(held: Pin, path: string): Promise<{ readonly text: string
     if (content.subarray(0, 8000).includes(0)) return { text: `${head}Binary files /dev/null and ${quoted(`b/${path}`)} differ\n`, cut }
     const { text: body, lines, whole } = await addedLines(content)
     const end = whole ? '' : '\n\\ No newline at end of file\n'
-    return { text: `${head}--- /dev/null\n+++ ${quoted(`b/${path}`)}\n@@ -0,0 +${lines === 1 ? '1' : `1,${lines}`} @@\n${body}${end}`, cut }
+    const name = quoted(`b/${path}`)
+    const label = name.includes(' ') ? `${name}\t` : name // where it ends, as git says it
+    return { text: `${head}--- /dev/null\n+++ ${label}\n@@ -0,0 +${lines === 1 ? '1' : `1,${lines}`} @@\n${body}${end}`, cut }
   } finally {
     await file.close()
   }

@@ -1,35 +1,12 @@
 /** Status and diffs of repositories, also of those that would have git run programs. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import git from '../../../features/git/pack.ts'
-import type { TestContextLike } from '../../../kernel/testing.ts'
 import { fileScene } from '../fs/scene.ts'
-
-// biome-ignore lint/suspicious/noExplicitAny: answers of many routes
-type Json = any
-
-const env = { PATH: process.env.PATH, HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1', LC_ALL: 'C' }
-const run = (cwd: string, ...args: string[]) =>
-  execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], {
-    cwd,
-    env,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore']
-  })
-
-async function repository(t: TestContextLike, config: object = { pull_request_program: '' }) {
-  const scene = await fileScene(t, [git], { config: { git: config } })
-  run(scene.cwd, 'init', '-q', '-b', 'main')
-  const commit = (message = 'x') => {
-    run(scene.cwd, 'add', '-A')
-    run(scene.cwd, 'commit', '-qm', message)
-  }
-  return { ...scene, commit, run: (...args: string[]) => run(scene.cwd, ...args) }
-}
+import { type Json, repository } from './scene.ts'
 
 test('a status has branch, changes, lines, and distance to its upstream', async t => {
   const { ask, put, cwd, commit, run } = await repository(t)
