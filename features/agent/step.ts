@@ -46,6 +46,7 @@ export async function runStep(
   let called = false
   const deltas = new DeltaGroups((name, delta) => ports.emit(name, { turnId, delta }))
   const asked = performance.now()
+  let told = false
   let first: number | undefined
   let usage: TokenUsage | undefined
   let finish: Extract<LlmPart, { type: 'finish' }> | undefined
@@ -71,7 +72,8 @@ export async function runStep(
 
   try {
     for await (const part of ports.stream(request, signal)) {
-      await ready
+      if (!told) await ready
+      told = true
       if (signal.aborted) break
       if (first === undefined && part.type !== 'usage') first = performance.now()
       switch (part.type) {

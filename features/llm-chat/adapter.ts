@@ -20,27 +20,19 @@ export function chatAdapter(dialect: Dialect, upstream: Upstream, limits?: Strea
   const reasoningKeys = new Map<string, string>()
   const key = (model: ResolvedModel) => `${model.base_url} ${model.name}`
 
-  async function* stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmPart, void, undefined> {
+  function stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart> {
     const { model } = request
     const configured = model.reasoning_key
     const known = reasoningKeys.get(key(model)) ?? replayedKey(request)
-    const decoder = new ChatDecoder({ model: model.name, configured, known })
+    const learned = (field: string) => remember(reasoningKeys, key(model), field)
+    const decoder = new ChatDecoder({ model: model.name, configured, known, learned })
     const body = encode(request, dialect, configured ?? known ?? dialect.reasoning_key)
-    const options = {
-      model,
-      path: '/chat/completions',
-      headers: credentialHeader(model),
-      body,
-      decoder,
-      failureOf,
-      ...(limits && { limits })
-    }
-    try {
-      yield* streamEvents(upstream, options, signal)
-    } finally {
-      const { reasoning_key } = decoder
-      if (reasoning_key !== undefined && reasoning_key !== known) remember(reasoningKeys, key(model), reasoning_key)
-    }
+    const headers = credentialHeader(model)
+    return streamEvents(
+      upstream,
+      { model, path: '/chat/completions', headers, body, decoder, failureOf, ...(limits && { limits }) },
+      signal
+    )
   }
 
   return { protocol: dialect.protocol, needs_credential: true, needs_base_url: true, stream }

@@ -52,11 +52,6 @@ export class ChatDecoder implements EventDecoder {
     this.#calls = new CallBuffer(options.model, newId)
   }
 
-  /** The field that carried reasoning, if any came. */
-  get reasoning_key(): string | undefined {
-    return this.#reasoning.key
-  }
-
   /** True once the upstream has named a finish reason: the answer is whole even when the end mark is missing. */
   get finished(): boolean {
     return this.#reason !== undefined

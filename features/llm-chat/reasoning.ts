@@ -13,36 +13,50 @@ export interface ReasoningOptions {
   readonly configured?: string | undefined
   /** Field of an earlier response; looked at first. */
   readonly known?: string | undefined
+  /** Hears once of another field than the known one that carries it. */
+  readonly learned?: (key: string) => void
 }
 
 /** The reasoning of one response. */
 export class Reasoning {
-  /** The field that carried reasoning in this response. */
-  key: string | undefined
-  readonly #model: string
   readonly #keys: readonly string[]
+  readonly #options: ReasoningOptions
+  /** The field that carries reasoning in this response. */
+  #key: string | undefined
   /** Reasoning has begun and is not sealed; for `reasoning_details` with the entry so far. */
   #open: { entry?: Delta } | undefined
 
-  constructor({ model, configured, known }: ReasoningOptions) {
-    this.#model = model
+  constructor(options: ReasoningOptions) {
+    const { configured, known } = options
+    this.#options = options
     this.#keys = configured !== undefined ? [configured] : [...(known === undefined ? [] : [known]), ...usualKeys]
   }
 
   feed(delta: Delta, parts: LlmPart[]): void {
-    this.key ??= this.#keys.find(key => listOf(delta[key]).length > 0 || stringOf(delta[key]) !== '')
-    if (this.key === undefined) return
-    const value = delta[this.key]
+    this.#key ??= this.#find(delta)
+    if (this.#key === undefined) return
+    const value = delta[this.#key]
     if (Array.isArray(value)) for (const entry of value) this.#detail(recordOf(entry), parts)
     else this.#say(stringOf(value), parts)
   }
 
+  #find(delta: Delta): string | undefined {
+    const { known, learned } = this.#options
+    const key = this.#keys.find(one => listOf(delta[one]).length > 0 || stringOf(delta[one]) !== '')
+    if (key !== undefined && key !== known) learned?.(key)
+    return key
+  }
+
   /** The answer or a call begins, or the response ends. */
   close(parts: LlmPart[]): void {
-    if (this.#open === undefined || this.key === undefined) return
+    if (this.#open === undefined || this.#key === undefined) return
     const { entry } = this.#open
     this.#open = undefined
-    parts.push({ type: 'thinking', text: '', signature: writeReplayData({ model: this.#model, key: this.key, ...(entry && { entry }) }) })
+    parts.push({
+      type: 'thinking',
+      text: '',
+      signature: writeReplayData({ model: this.#options.model, key: this.#key, ...(entry && { entry }) })
+    })
   }
 
   #say(text: string, parts: LlmPart[]): void {

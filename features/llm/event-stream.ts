@@ -8,6 +8,9 @@ import { isTransportError, transportError } from './transport-errors.ts'
 import { readText, type Upstream, type UpstreamReply } from './upstream.ts'
 import { parseJson } from './wire-values.ts'
 
+/** Read in one go. */
+const SLICE_BYTES = 16 * 1024
+
 /** What is sent, and how the answer is read. */
 export interface EventRequest extends Omit<ReaderOptions, 'headers' | 'where'> {
   readonly model: ResolvedModel
@@ -38,7 +41,20 @@ export async function* streamEvents(
       return
     }
     reader = new EventReader({ ...options, headers: reply.headers, where })
-    yield* read(reply.body, reader)
+    // Stays open after the end mark, so that the connection can serve the next request.
+    for await (const bytes of reply.body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+      for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
+        for (const part of reader.feed(bytes.subarray(at, at + SLICE_BYTES))) {
+          yield part
+          const others = yieldToLoop() // fifty answers that arrive at once share the event loop
+          if (others) await others
+        }
+        if (reader.over) return
+        const others = yieldToLoop() // also where nothing but garbage arrives
+        if (others) await others
+      }
+    }
+    yield* reader.end()
   } catch (error) {
     if (signal.aborted) return
     if (!isTransportError(error)) throw error
@@ -62,26 +78,6 @@ async function refusal(
   if (!/\b(json|html)\b/.test(type)) return undefined
   const text = await readText(body)
   return answerError(parseJson(text), text, { headers, judge }) ?? foreignAnswer(type, text, headers)
-}
-
-/** Read in one go. */
-const SLICE_BYTES = 16 * 1024
-
-async function* read(body: Readable, reader: EventReader): AsyncGenerator<LlmPart, void, undefined> {
-  // Stays open after the end mark, so that the connection can serve the next request.
-  for await (const bytes of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
-    for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
-      for (const part of reader.feed(bytes.subarray(at, at + SLICE_BYTES))) {
-        yield part
-        const others = yieldToLoop() // fifty answers that arrive at once share the event loop
-        if (others) await others
-      }
-      if (reader.over) return
-      const others = yieldToLoop() // also where nothing but garbage arrives
-      if (others) await others
-    }
-  }
-  yield* reader.end()
 }
 
 const REST_MS = 250

@@ -25,56 +25,104 @@ export function passing(name: string, ms = 0): LlmError {
  * stops without one, or finishes without content. After an abort it ends at once, even when the adapter does not. `failed` hears of
  * exceptions (for the log).
  */
-export async function* guardStream(
+export function guardStream(
   open: () => AsyncIterable<LlmPart>,
   model: ResolvedModel,
   signal: AbortSignal,
   failed: (error: unknown) => void = () => undefined
-): AsyncGenerator<LlmPart, void, undefined> {
-  if (signal.aborted) return
-  let iterator: AsyncIterator<LlmPart> | undefined
-  let wake: (() => void) | undefined
-  const onAbort = () => wake?.()
-  signal.addEventListener('abort', onAbort, { once: true })
-  let answered = false
-  let thought = false
-  try {
-    const parts = open()[Symbol.asyncIterator]()
-    iterator = parts
-    for (;;) {
-      const step = await new Promise<IteratorResult<LlmPart> | undefined>((resolve, reject) => {
-        wake = () => resolve(undefined)
-        parts.next().then(resolve, reject)
-      })
-      // Aborting closes the upstream connection, which an adapter may report as an error of its own.
-      if (step === undefined || signal.aborted) return
-      if (step.done) {
-        yield errorPart('StreamEndError', 'the model stream ended without a finish', model)
-        return
+): AsyncIterableIterator<LlmPart> {
+  return new GuardedStream(open, model, signal, failed)
+}
+
+type Step = IteratorResult<LlmPart, undefined>
+
+/** Asked for one part at a time. An object of its own instead of a generator: each of thousands of parts passes through. */
+class GuardedStream implements AsyncIterableIterator<LlmPart> {
+  readonly #open: () => AsyncIterable<LlmPart>
+  readonly #model: ResolvedModel
+  readonly #signal: AbortSignal
+  readonly #failed: (error: unknown) => void
+  #parts: AsyncIterator<LlmPart> | undefined
+  #over = false
+  /** Of the part that is waited for. */
+  #answer: (step: Step) => void = () => undefined
+  #answered = false
+  #thought = false
+
+  constructor(open: () => AsyncIterable<LlmPart>, model: ResolvedModel, signal: AbortSignal, failed: (error: unknown) => void) {
+    this.#open = open
+    this.#model = model
+    this.#signal = signal
+    this.#failed = failed
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<Step> {
+    return new Promise(resolve => {
+      this.#answer = resolve
+      if (this.#signal.aborted) this.#end()
+      if (this.#over) return resolve({ done: true, value: undefined })
+      try {
+        this.#parts ??= this.#begin()
+        this.#parts.next().then(this.#took, this.#broke)
+      } catch (error) {
+        this.#broke(error)
       }
+    })
+  }
+
+  async return(): Promise<Step> {
+    this.#end()
+    return { done: true, value: undefined }
+  }
+
+  #begin(): AsyncIterator<LlmPart> {
+    this.#signal.addEventListener('abort', this.#end, { once: true })
+    return this.#open()[Symbol.asyncIterator]()
+  }
+
+  readonly #took = (step: IteratorResult<LlmPart>): void => {
+    if (this.#over) return
+    if (step.done) this.#last(errorPart('StreamEndError', 'the model stream ended without a finish', this.#model))
+    else if (step.value.type === 'error') this.#last({ type: 'error', error: cleanError(step.value.error, this.#model) })
+    else if (step.value.type === 'finish') this.#last(this.#finish(step.value))
+    else {
       const part = step.value
-      if (part.type === 'text') answered ||= part.text !== ''
-      else if (part.type === 'tool_call') answered = true
-      else if (part.type === 'thinking') thought ||= part.text !== ''
-      else if (part.type === 'error') {
-        yield { type: 'error', error: cleanError(part.error, model) }
-        return
-      } else if (part.type === 'finish') {
-        const cutShort = part.reason === 'filtered' || (thought && (part.reason === 'truncated' || part.reason === 'paused'))
-        yield answered || cutShort ? cleanFinish(part, model) : errorPart('EmptyResponseError', 'the model answered with no content', model)
-        return
-      }
-      yield part
+      if (part.type === 'text') this.#answered ||= part.text !== ''
+      else if (part.type === 'tool_call') this.#answered = true
+      else if (part.type === 'thinking') this.#thought ||= part.text !== ''
+      this.#answer(step)
     }
-  } catch (error) {
-    if (signal.aborted) return
-    failed(error)
-    yield { type: 'error', error: internalError(error) }
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-    wake = undefined
+  }
+
+  readonly #broke = (error: unknown): void => {
+    if (this.#over) return
+    this.#failed(error)
+    this.#last({ type: 'error', error: internalError(error) })
+  }
+
+  #finish(part: Finish): LlmPart {
+    const cutShort = part.reason === 'filtered' || (this.#thought && (part.reason === 'truncated' || part.reason === 'paused'))
+    if (this.#answered || cutShort) return cleanFinish(part, this.#model)
+    return errorPart('EmptyResponseError', 'the model answered with no content', this.#model)
+  }
+
+  #last(value: LlmPart): void {
+    this.#answer({ done: false, value })
+    this.#end()
+  }
+
+  /** What is waited for ends, too: aborting closes the upstream connection, which an adapter may report as an error of its own. */
+  readonly #end = (): void => {
+    if (this.#over) return
+    this.#over = true
+    this.#answer({ done: true, value: undefined })
+    this.#signal.removeEventListener('abort', this.#end)
     // Not awaited: an adapter that is stuck must not hold the turn. Its own clean-up failure is reported to the log.
-    void Promise.resolve(iterator?.return?.()).catch(failed)
+    void Promise.resolve(this.#parts?.return?.()).catch(this.#failed)
   }
 }
 

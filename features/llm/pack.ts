@@ -12,11 +12,12 @@ import { guardOutbound, Outbound, type OutboundHost, OutboundHosts } from './out
 import { priceOf } from './price.ts'
 import type { OauthRef } from './records.ts'
 import { remembered } from './remembered.ts'
-import type { LlmPart, LlmRequest, ResolvedModel } from './request.ts'
+import type { LlmError, LlmPart, LlmRequest, ResolvedModel } from './request.ts'
 import { sendInForm } from './request-forms.ts'
 import { defaultAlias, type ModelTable, resolveModel } from './resolve.ts'
 import { defaultModelSection, llmSections, modelsSection, providersSection, thinkingSection } from './sections.ts'
 import { CredentialRejected, Llm, LlmAdapters, LlmModels, ModelUnresolved, NoCredential, NoProvider, RequestForms } from './service.ts'
+import { streamOf } from './tries.ts'
 import { withLogin, withToken } from './with-token.ts'
 
 export default definePack({
@@ -104,7 +105,7 @@ export default definePack({
     function send(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart> {
       const { model } = request
       const adapter = adapters.items().find(candidate => candidate.protocol === model.protocol)
-      if (!adapter) return missing(model.protocol, absence(`protocol ${model.protocol}`))
+      if (!adapter) return streamOf({ type: 'error', error: missing(model.protocol, absence(`protocol ${model.protocol}`)) })
       const failed = (error: unknown) => ctx.log.error({ err: error, protocol: model.protocol }, 'a model adapter failed')
       const ask = (to: ResolvedModel) => guardStream(() => adapter.stream({ ...request, model: to }, signal), to, signal, failed)
       const { key_file, provider_id, oauth } = model
@@ -114,12 +115,11 @@ export default definePack({
   }
 })
 
-async function* missing(protocol: string, away: AppError | undefined): AsyncGenerator<LlmPart, void, undefined> {
+function missing(protocol: string, away: AppError | undefined): LlmError {
   if (away) {
     const { retry_after_ms } = away.details as { readonly retry_after_ms?: number }
-    yield { type: 'error', error: passing('AdapterMissing', retry_after_ms) }
-    return
+    return passing('AdapterMissing', retry_after_ms)
   }
   const { message } = new AppError(ModelUnresolved, { message: `no adapter speaks the protocol ${protocol}` })
-  yield { type: 'error', error: { code: 'model.not_configured', name: 'AdapterMissing', message, retryable: false } }
+  return { code: 'model.not_configured', name: 'AdapterMissing', message, retryable: false }
 }

@@ -4,34 +4,28 @@ import { type LlmLogin, type TokenOptions, TokenProblem } from './login.ts'
 import { OutboundRefused } from './outbound.ts'
 import type { LlmError, LlmPart, ResolvedModel } from './request.ts'
 import { transportError } from './transport-errors.ts'
+import { streamOf, Tries } from './tries.ts'
 
 /** Never rejects. `authorize` completes the model with its token. After an abort it ends without a last part. */
-export async function* withToken(
+export function withToken(
   model: ResolvedModel,
   send: (model: ResolvedModel) => AsyncIterable<LlmPart>,
   authorize: (given: TokenOptions) => Promise<ResolvedModel>,
   signal: AbortSignal
-): AsyncGenerator<LlmPart, void, undefined> {
-  let refused: string | undefined
-  for (const force of [false, true]) {
-    let ready: ResolvedModel
+): AsyncIterable<LlmPart> {
+  let ready: ResolvedModel | undefined
+  let over = false
+  return new Tries(async refused => {
+    if (refused && (over || refused.status !== 401)) return undefined
+    over = refused !== undefined
     try {
-      ready = await authorize({ force, refused, signal })
+      ready = await authorize({ force: over, refused: ready?.api_key, signal })
     } catch (error) {
-      if (!signal.aborted) yield { type: 'error', error: failureOf(error, model) }
-      return
+      over = true
+      return signal.aborted ? streamOf() : streamOf({ type: 'error', error: failureOf(error, model) })
     }
-    let begun = false
-    let again = false
-    for await (const part of send(ready)) {
-      again = !begun && !force && part.type === 'error' && part.error.status === 401
-      if (again) break
-      begun = true
-      yield part
-    }
-    if (!again) return
-    refused = ready.api_key
-  }
+    return send(ready)
+  })
 }
 
 /** The model with the access token of its login. Rejects as the login does, with TokenProblem where there is none any more. */
