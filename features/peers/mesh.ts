@@ -50,6 +50,7 @@ export class Mesh {
   #lookAgain = false
   #timer: NodeJS.Timeout | undefined
   #unshare: (() => void) | undefined
+  #opening: Promise<void> | undefined
   #closed = false
 
   constructor(ports: MeshPorts) {
@@ -60,7 +61,12 @@ export class Mesh {
   }
 
   /** Listens, and resolves when the servers that are there already are known. */
-  async open(): Promise<void> {
+  open(): Promise<void> {
+    this.#opening ??= this.#open()
+    return this.#opening
+  }
+
+  async #open(): Promise<void> {
     const { home, server_id } = this.#ports
     this.#secret = await homeSecret(join(home, 'server'))
     const { server, port } = await listenToChannels(this.#secret, server_id, (socket, purpose) => this.#take(socket, purpose))
@@ -78,6 +84,7 @@ export class Mesh {
     this.#ports.relays.setRemote(undefined)
     clearTimeout(this.#timer)
     this.#unshare?.()
+    await this.#opening?.catch(() => undefined) // whoever opened heard of it; what it announced is taken back
     this.#listener?.close()
     await this.#directory.withdraw()
     await this.#looking
