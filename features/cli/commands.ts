@@ -34,6 +34,7 @@ const packs: readonly FlagName[] = ['pack', 'disable', 'require']
 const own: readonly FlagName[] = ['home', 'help']
 
 const runNotes = `Text of the agent goes to the standard output, everything else to the standard error. Without a prompt the standard input is read.
+Without --model it is that of the session, else the default one.
 When no server runs on the home, one is started for this command and stopped with it. What needs an approval is asked at the terminal; without one
 it is rejected, unless --yes is given. Ctrl+C aborts the turn, a second one leaves at once. With --json every event is a line of JSON, and the last
 line is the outcome: {"type":"outcome","session_id","reason","text","exit_code"}.
@@ -109,7 +110,8 @@ export const commands = {
       { verb: '', args: ['[provider]'], help: 'without a word the managed account; else a provider of the model directory, by its key' }
     ],
     flags: ['key', 'model', ...own],
-    notes: 'The key is asked for at the terminal, or read from the standard input: echo $KEY | svc-code login <provider> --key'
+    notes: `The key is asked for at the terminal, or read from the standard input: echo $KEY | svc-code login <provider> --key
+With --model that model of the provider becomes the default one; without it, one of them where there is no default yet.`
   },
   models: {
     help: 'list the configured models, or choose the default',
@@ -122,7 +124,7 @@ export const commands = {
   config: {
     help: 'read or change the configuration',
     forms: [
-      { verb: 'get', args: ['[key]'], help: 'the effective configuration, or one value of it: loop_control.max_retries' },
+      { verb: 'get', args: ['[key]'], help: 'the effective configuration, or one value of it: subagent.timeout_ms' },
       { verb: 'set', args: ['<key>', '<value>'], help: 'write a value to config.toml: JSON, or a text' }
     ],
     flags: ['json', ...own],

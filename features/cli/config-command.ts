@@ -1,5 +1,6 @@
 /** `svc-code config get|set`: the effective configuration, and one value of `config.toml`. */
-import { ApiError, unwrap } from '../../client/index.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { ApiError, type Data, unwrap } from '../../client/index.ts'
 import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
 import { keysOf } from './deployment.ts'
@@ -7,20 +8,34 @@ import { type Io, json } from './io.ts'
 import { UsageError } from './options.ts'
 import { withServer } from './servers.ts'
 
+type Shown = Data<'/api/v1/config', 'get'>
+
 export const config: Runner = ({ verb, words, flags }, io) =>
   withServer(flags, io, async ({ client: { rest } }) => {
     const [key, ...more] = words
     const path = key === undefined ? [] : keysOf(key)
     if (key !== undefined && path.length === 0) throw new UsageError(`'${key}' is no key`)
+    const before = await unwrap(rest.GET('/api/v1/config'))
     if (verb === 'set') {
-      const patch = path.reduceRight<unknown>((value, word) => ({ [word]: value }), asValue(more[0] ?? ''))
+      const value = asValue(more[0] ?? '')
+      if (value === null) throw new UsageError(`null takes nothing out: remove ${key} from config.toml`)
+      const patch = path.reduceRight<unknown>((inner, word) => ({ [word]: inner }), value)
       const after = await unwrap(rest.POST('/api/v1/config', { body: patch as Record<string, unknown> })).catch(refused)
-      show(after, path, io)
-      return 0
+      return written(before, after, path, io, flags.json)
     }
-    const { raw: _raw, ...effective } = await unwrap(rest.GET('/api/v1/config'))
-    return show(effective, path, io)
+    return show(before, path, io, flags.json)
   })
+
+/** The server ignores a domain that it does not know. A secret is written and not shown. */
+function written(before: Shown, after: Shown, path: readonly string[], io: Io, asJson?: boolean): number {
+  const key = path.join('.')
+  if (seen(after, path) !== undefined) return show(after, path, io, asJson)
+  if (seen(after, path.slice(0, 1)) === undefined && isDeepStrictEqual(before, after)) {
+    throw new CommandError(`${key} is no key that the configuration knows: nothing was written`)
+  }
+  io.err(`${key} is written; it is not shown\n`)
+  return 0
+}
 
 /** JSON when it is some (numbers, true, lists, tables, "quoted"), else the text itself. */
 function asValue(text: string): unknown {
@@ -40,20 +55,25 @@ function refused(error: unknown): never {
   throw new CommandError(lines.join('\n'))
 }
 
-/** A text as it is, so that scripts can use it; everything else as JSON. Code 1 when there is no such value. */
-function show(whole: unknown, path: readonly string[], { out, err }: Io): number {
-  const value = path.reduce<unknown>((at, word) => valueAt(at, word), whole)
+/** A text as it is, so that scripts can use it; everything else, and with `asJson` all, as JSON. Code 1 when there is no such value. */
+function show(whole: Shown, path: readonly string[], { out, err }: Io, asJson = false): number {
+  const value = seen(whole, path)
   if (value === undefined) {
     err(`${path.join('.')} is not set\n`)
     return 1
   }
-  out(typeof value === 'string' ? `${value}\n` : json(value))
+  out(typeof value === 'string' && !asJson ? `${value}\n` : json(value))
   return 0
+}
+
+function seen({ raw: _raw, ...effective }: Shown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(valueAt, effective)
 }
 
 /** Inside a domain the wire spells keys in camelCase, the file in snake_case: both are found. */
 function valueAt(at: unknown, word: string): unknown {
   if (typeof at !== 'object' || at === null) return undefined
-  const record = at as Record<string, unknown>
-  return record[word] ?? record[word.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
+  const camel = word.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  const name = [word, camel].find(one => Object.hasOwn(at, one))
+  return name === undefined ? undefined : (at as Record<string, unknown>)[name]
 }

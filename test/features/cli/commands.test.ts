@@ -72,8 +72,34 @@ test('commands talk to the running server of the home', async t => {
     const wrong = await command(home, ['config', 'set', 'default_permission_mode', 'loud'])
     assert.equal(wrong.code, 1)
     assert.match(wrong.stderr, /^svc-code: default_permission_mode: /)
-    assert.equal((await command(home, ['config', 'get', 'nothing.here'])).code, 1)
+    for (const key of ['nothing.here', 'toString', 'providers.__proto__']) {
+      const unset = await command(home, ['config', 'get', key])
+      assert.deepEqual([unset.code, unset.stdout], [1, ''], key)
+    }
+    assert.equal((await command(home, ['config', 'get', 'default_model', '--json'])).stdout, '"m"\n')
     assert.ok(JSON.parse((await command(home, ['config', 'get'])).stdout).providers.p)
+  })
+
+  await t.test('a key that is not written is no success, and a secret is written without being shown', async () => {
+    const file = async () => await readFile(join(home, 'config.toml'), 'utf8')
+    const before = await file()
+    for (const key of ['foo', 'raw.foo', 'packs.disable', '__proto__.foo']) {
+      const ignored = await command(home, ['config', 'set', key, 'bar'])
+      assert.deepEqual([ignored.code, ignored.stdout], [1, ''], key)
+      assert.equal(ignored.stderr, `svc-code: ${key} is no key that the configuration knows: nothing was written\n`)
+    }
+    const nothing = await command(home, ['config', 'set', 'default_model', 'null'])
+    assert.deepEqual([nothing.code, nothing.stderr], [2, 'svc-code: null takes nothing out: remove default_model from config.toml\n'])
+    assert.equal(await file(), before)
+
+    for (const round of [1, 2]) {
+      const secret = await command(home, ['config', 'set', 'providers.p.env.TEA_API_KEY', 'oolong'])
+      assert.deepEqual([secret.code, secret.stdout], [0, ''], String(round))
+      assert.equal(secret.stderr, 'providers.p.env.TEA_API_KEY is written; it is not shown\n')
+    }
+    assert.match(await file(), /TEA_API_KEY = "oolong"/)
+    assert.equal((await command(home, ['config', 'set', 'task.max_running_tasks', '3'])).code, 0) // an alias of background
+    assert.equal((await command(home, ['config', 'get', 'background.max_running_tasks'])).stdout, '3\n')
   })
 
   await t.test('status, instances and packs say what runs', async () => {
