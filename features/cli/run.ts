@@ -1,6 +1,6 @@
 /** `svc-code run`: one prompt, its answer as it comes, and an exit code that tells how it ended. */
 import { resolve } from 'node:path'
-import { unwrap } from '../../client/index.ts'
+import { ApiError, unwrap } from '../../client/index.ts'
 import { listInstances } from '../instances/index.ts'
 import { CommandError } from './command-error.ts'
 import type { CommandLine, Runner } from './commands.ts'
@@ -45,7 +45,10 @@ async function converse(first: Reached, text: string, { flags }: CommandLine, io
   })
   try {
     await talk.open()
-    const prompt_id = await talk.submit(text, flags.model)
+    const prompt_id = await talk.submit(text, flags.model).catch(async (error: unknown) => {
+      if (flags.session === undefined && isRefusal(error)) await discard(server, session_id)
+      throw error
+    })
     abort = () => void talk.abort(prompt_id).catch((error: unknown) => io.err(`svc-code: ${(error as Error).message}\n`))
     if (interrupts > 0) abort()
     const outcome = await talk.outcome(prompt_id)
@@ -62,6 +65,14 @@ async function converse(first: Reached, text: string, { flags }: CommandLine, io
     off()
     talk.close()
   }
+}
+
+/** The server has answered, so nobody works on the prompt. */
+const isRefusal = (error: unknown) => error instanceof CommandError || (error instanceof ApiError && error.code > 0)
+
+/** A session that was made for a prompt which nobody took would stay as an empty one. */
+async function discard({ client: { rest } }: Reached, session_id: string): Promise<void> {
+  await rest.DELETE('/api/v1/sessions/{session_id}', { params: { path: { session_id } } }).catch(() => undefined) // the refusal is what counts
 }
 
 const words: Readonly<Record<Outcome['reason'], string>> = {

@@ -140,6 +140,14 @@ test('run against a running server', async t => {
     assert.match((await run('x', {}, '--demo')).stderr, /a server runs on .* already, and --demo belongs to the start of one/)
     assert.match((await run('x', {}, '--session', 'y')).stderr, /--cwd belongs to a new session/)
   })
+
+  await t.test('a prompt that is refused leaves no session behind, and the one that it was for where it is', async () => {
+    const list = async () => JSON.parse((await command(home, ['sessions', '--json'])).stdout) as { id: string }[]
+    const before = await list()
+    assert.match((await run('x', {}, '--model', 'none')).stderr, /model none is not known/)
+    assert.equal((await command(home, ['run', 'x', '--session', before[0]?.id ?? '', '--model', 'none'])).code, 1)
+    assert.deepEqual(await list(), before)
+  })
 })
 
 test('without a running server run brings its own, which others see and which ends with it', async t => {
