@@ -54,7 +54,7 @@ function report(wish: Wish | undefined, result: Extract<LlmMessage, { role: 'too
   const lines = textOf(result.content)
     .split('\n')
     .filter(line => line.trim() !== '')
-  if (result.is_error) return `That did not work: ${lines.at(-1) ?? 'no reason was given'}.`
+  if (result.is_error) return `That did not work: ${(lines.at(-1) ?? 'no reason was given').replace(/\.$/, '')}.`
   if (wish?.name === 'Glob' && lines[0]?.startsWith('No files')) return 'There are no files.'
   if (wish?.name === 'Glob') return `I found ${lines.length} ${lines.length === 1 ? 'file' : 'files'}: ${lines.join(', ')}.`
   if (wish?.name === 'Read') return counted(lines.filter(line => /^\s*\d+\t/.test(line)).length)
