@@ -150,6 +150,8 @@ export interface FrameSpec<P extends TSchema = TSchema, A extends TSchema = TSch
   readonly invalid?: ErrorSpec
   /** The frame may bring bytes: a binary message that holds the frame as one line of JSON, a newline, and the bytes. */
   readonly binary?: boolean
+  /** Its handler subscribes the connection to the session; the ack says so as that of `subscribe` does (`accepted`, `cursors`). */
+  readonly subscribes?: boolean
 }
 
 /** Declares a WebSocket request frame; bind it with `ctx.frame(spec, handler)`, the handler returns the ack payload. */

@@ -97,6 +97,16 @@ export interface SharedEvent {
   readonly frame: Buffer
 }
 
+/** A frame of a client as it is passed on. */
+export interface RemoteFrame {
+  readonly type: string
+  readonly payload: unknown
+  /** See `FrameSpec.subscribes`. */
+  readonly subscribes?: boolean | undefined
+  /** What a binary message has behind its line of JSON. */
+  readonly bytes?: Uint8Array | undefined
+}
+
 /** Answer to a frame. */
 export interface RemoteAck {
   readonly code: number
@@ -131,7 +141,7 @@ export interface Remote {
   /** Those that it subscribed to. */
   sessions(): string[]
   /** Asks with a frame that is about a session. Rejects with `Unreached` when it was not sent. */
-  ask(place: Place, session_id: string, frame: object, bytes?: Uint8Array): Promise<RemoteAck>
+  ask(place: Place, session_id: string, frame: RemoteFrame): Promise<RemoteAck>
   /** Rejects with `Unreached`; the wish is what is left then. */
   subscribe(place: Place, session_id: string, wish: SubscribeWish): Promise<Subscribed>
   unsubscribe(session_id: string): Promise<void>

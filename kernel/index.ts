@@ -32,6 +32,7 @@ export {
   type Remote,
   type RemoteAck,
   type RemoteClient,
+  type RemoteFrame,
   type RemotePorts,
   SessionMoved,
   type SharedEvent,

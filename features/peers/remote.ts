@@ -12,6 +12,7 @@ import {
   type Remote,
   type RemoteAck,
   type RemoteClient,
+  type RemoteFrame,
   type RemotePorts,
   type SharedEvent,
   type Subscribed,
@@ -36,6 +37,13 @@ interface Subscription {
   streaming: boolean
   /** False while whoever asked for it waits, and tries again when the link ends. */
   settled: boolean
+}
+
+/** What an ack of a frame that subscribes says. */
+interface SubscribeAnswer {
+  readonly accepted?: readonly string[]
+  readonly resync_required?: readonly string[]
+  readonly cursors?: Readonly<Record<string, Watermark>>
 }
 
 /** A session whose subscription begins as soon as somebody has it. */
@@ -77,9 +85,10 @@ export class ClientRemote implements Remote {
     return [...new Set([...this.#subscriptions.keys(), ...this.#following.keys()])]
   }
 
-  async ask(place: Place, session_id: string, frame: object, bytes?: Uint8Array): Promise<RemoteAck> {
+  async ask(place: Place, session_id: string, { subscribes, bytes, ...frame }: RemoteFrame): Promise<RemoteAck> {
     const link = await this.#link(place)
     const known = this.#subscriptions.get(session_id)
+    if (subscribes && !known) return await this.#askToSubscribe(link, session_id, frame, bytes)
     if (known) known.more = true
     const ack = await link.ask(frame, bytes)
     if (ack.code === OwnerSilent.code) throw new Unreached() // it has moved on from there: nothing was done
@@ -89,9 +98,41 @@ export class ClientRemote implements Remote {
     return ack
   }
 
+  async #askToSubscribe(link: Link, session_id: string, frame: object, bytes: Uint8Array | undefined): Promise<RemoteAck> {
+    const kept = this.#keep(link, session_id, {})
+    kept.more = true
+    try {
+      return await this.#enter(kept, frame, bytes)
+    } catch (error) {
+      // It is asked again where the session is then, without what came meanwhile.
+      if (kept.cursor) this.#ports.resync(session_id, 'buffer_overflow', { seq: 0 })
+      throw error
+    }
+  }
+
   async subscribe(place: Place, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
     const link = await this.#link(place)
-    const { cursor, filter } = wish
+    const kept = this.#keep(link, session_id, wish)
+    const { cursor } = wish
+    const field = this.#ports.filterField()
+    const payload = {
+      session_ids: [session_id],
+      ...(cursor ? { cursors: { [session_id]: cursor } } : {}),
+      ...(field !== undefined && kept.filter ? { [field]: { [session_id]: kept.filter } } : {})
+    }
+    try {
+      const { payload: answer } = await this.#enter(kept, { type: 'subscribe', payload })
+      const { accepted = [], resync_required = [], cursors } = answer as SubscribeAnswer
+      return { found: accepted.includes(session_id), resync: resync_required.includes(session_id), mark: cursors?.[session_id] }
+    } catch (error) {
+      wish.filter = kept.filter
+      wish.cursor = kept.cursor
+      wish.more ||= kept.more
+      throw error
+    }
+  }
+
+  #keep(link: Link, session_id: string, { cursor, filter }: SubscribeWish): Subscription {
     const before = this.#subscriptions.get(session_id)
     const kept: Subscription = {
       session_id,
@@ -105,31 +146,29 @@ export class ClientRemote implements Remote {
       settled: false
     }
     this.#subscriptions.set(session_id, kept)
-    const field = this.#ports.filterField()
-    const payload = {
-      session_ids: [session_id],
-      ...(cursor ? { cursors: { [session_id]: cursor } } : {}),
-      ...(field !== undefined && kept.filter ? { [field]: { [session_id]: kept.filter } } : {})
-    }
+    return kept
+  }
+
+  /** Asks with a frame that subscribes. Rejects with `Unreached`: subscribing twice does no harm. */
+  async #enter(kept: Subscription, frame: object, bytes?: Uint8Array): Promise<RemoteAck> {
+    const { link, session_id } = kept
     try {
-      const { code, payload: answer } = await link.ask({ type: 'subscribe', payload })
-      if (code === OwnerSilent.code) throw new Unreached() // it has moved on from there
-      if (!(answer.accepted as string[] | undefined)?.includes(session_id)) {
+      const ack = await link.ask(frame, bytes)
+      if (ack.code === OwnerSilent.code) throw new Unreached() // it has moved on from there
+      const { accepted = [], cursors } = ack.payload as SubscribeAnswer
+      if (!accepted.includes(session_id)) {
         this.#drop(kept)
-        return { found: false, resync: ((answer.resync_required as string[] | undefined) ?? []).includes(session_id) }
+        return ack
       }
       if (link.over) throw new Unreached()
-      const mark = (answer.cursors as Record<string, Watermark> | undefined)?.[session_id]
+      const mark = cursors?.[session_id]
       if (mark && !isAfter(kept.cursor, mark)) kept.cursor = mark
       this.#begin(kept, (mark?.seq ?? 0) + 1)
       kept.settled = true
-      return { found: true, resync: ((answer.resync_required as string[] | undefined) ?? []).includes(session_id), mark }
+      return ack
     } catch (error) {
       this.#drop(kept)
-      wish.filter = kept.filter
-      wish.cursor = kept.cursor
-      wish.more ||= kept.more
-      throw AppError.is(error) ? new Unreached(error) : error // subscribing twice does no harm
+      throw AppError.is(error) ? new Unreached(error) : error
     }
   }
 

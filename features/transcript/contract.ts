@@ -146,7 +146,8 @@ export const subscribeTranscript = defineFrame({
     transcript: Type.Record(Type.String({ minLength: 1 }), Grade),
     transcript_since: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.Integer({ minimum: 0 })))
   }),
-  ack: Subscribed
+  ack: Subscribed,
+  subscribes: true
 })
 
 export const unsubscribeTranscript = defineFrame({

@@ -103,7 +103,7 @@ export class Frames {
     if (typeof session_id !== 'string' || !(spec.payload as TObject).properties?.session_id) return undefined
     await this.#subscriptions.catchUp(connection, session_id)
     return await this.#subscriptions.elsewhere(connection, session_id, (place, remote) =>
-      remote.ask(place, session_id, { type, payload }, bytes)
+      remote.ask(place, session_id, { type, payload, bytes, subscribes: spec.subscribes })
     )
   }
 

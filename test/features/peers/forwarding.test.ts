@@ -155,6 +155,34 @@ test('a client that only follows transcripts elsewhere is told when that server 
   await client.next(frame => frame.type === 'transcript.ops' && JSON.stringify(frame.payload.ops).includes('Hello.'))
 })
 
+test('who subscribes to transcripts alone is subscribed to the session elsewhere: each event comes once and in order, until it unsubscribes', {
+  timeout
+}, async t => {
+  const { servers, cwd } = await kernels(t, () => [{ text: 'Hello.' }])
+  const [first, second] = [servers[0]!, servers[1]!]
+  const id = await newSession(first, cwd)
+  const [here, there] = [await first.connect(), await second.connect()]
+  const refused = await there.request('subscribe_v2', { session_id: id, transcript: { main: 'everything' } })
+  const wish = { session_id: id, transcript: { main: 'off' } }
+  assert.equal(refused.code, 40001)
+  assert.deepEqual((await there.request('subscribe_v2', wish)).payload, (await here.request('subscribe_v2', wish)).payload)
+  const done = async () => {
+    const prompt_id = await prompt(second, id, 'hi')
+    await here.next(({ type, payload }) => type === 'prompt.completed' && payload.promptId === prompt_id)
+    return durable(here.frames, id).at(-1)?.seq
+  }
+  const last = await done()
+  await there.next(({ session_id, seq }) => session_id === id && seq === last)
+  assert.deepEqual(durable(there.frames, id), durable(here.frames, id))
+  const { data } = await second.rest.json('GET', '/api/v1/connections')
+  assert.deepEqual((data as { connections: { subscriptions: string[] }[] }).connections[0]?.subscriptions, [id])
+
+  assert.equal((await there.request('unsubscribe', { session_ids: [id] })).code, 0)
+  await done()
+  await there.next(({ type, seq, payload }) => type === 'event.session.work_changed' && seq! > last! && payload.busy === false)
+  assert.ok(!durable(there.frames, id).some(({ type, seq }) => type === 'turn.started' && seq! > last!))
+})
+
 test('a client gets what it asked for where the session is, also when another server takes it at that moment', { timeout }, async t => {
   let meanwhile: (() => Promise<unknown>) | undefined
   const tapped: (() => void)[] = []
