@@ -13,7 +13,9 @@ export function isHttpUrl(value: unknown): value is string {
   return typeof value === 'string' && beginsAsHttp(value)
 }
 
-const beginsAsHttp = remembered((value: string) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol))
+const beginsAsHttp = remembered(
+  (value: string) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && !/\p{Cs}/u.test(value)
+)
 
 /** What is said of a base_url for which `isHttpUrl` is false. */
 export const notAnAddress = 'must be an address that begins with http:// or https://'

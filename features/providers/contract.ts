@@ -11,7 +11,9 @@ export const ModelMissing = errorSpec('model_missing', 40413, 'model not found')
 /** The id of a create, or the `new_id` of a replace, is taken. */
 export const ProviderExists = errorSpec('provider_exists', 40921, 'a provider with this id exists')
 
-const name = Type.String({ minLength: 1, examples: ['Large'] })
+/** Text that the configuration file can hold, without half of a surrogate pair, and without what else is named. */
+const textWithout = (more: string) => `^(?:[^${more}\\ud800-\\udfff]|[\\ud800-\\udbff][\\udc00-\\udfff])*$`
+const name = Type.String({ minLength: 1, pattern: textWithout(''), examples: ['Large'] })
 const tokens = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Tokens', examples: [200000] })
 
 /** The wire protocols of the API (contract 1, Provider item). */
@@ -61,7 +63,7 @@ export const ModelItem = named(
 export type ModelItem = Static<typeof ModelItem>
 
 /** Rule for the names of models. */
-export const MODEL_NAME = { minLength: 1, maxLength: 1_000, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }
+export const MODEL_NAME = { minLength: 1, maxLength: 1_000, pattern: textWithout('\\u0000-\\u001f\\u007f-\\u009f') }
 
 /** A model as a client declares it (contract 1, Model declaration entry). */
 export const ModelEntry = named(

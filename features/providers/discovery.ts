@@ -3,7 +3,7 @@ import { yieldToLoop } from '../../kernel/index.ts'
 import { recordOf, stringOf } from '../llm/index.ts'
 import { MAX_MODELS } from './contract.ts'
 import { FetchProblem } from './fetch.ts'
-import { isModelName } from './names.ts'
+import { isModelName, isText } from './names.ts'
 import { costField, pricingField } from './price.ts'
 import { isTable, type Table } from './tables.ts'
 
@@ -131,12 +131,12 @@ export function isSize(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0
 }
 
-/** The non-empty strings of a list. */
+/** The texts of a list. */
 export function strings(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string' && item !== '') : []
+  return Array.isArray(value) ? value.filter(isText) : []
 }
 
 /** `{ [name]: value }` when the value is a text that says something. */
 export function textField(name: string, value: unknown): Table {
-  return typeof value === 'string' && value.trim() !== '' ? { [name]: value } : {}
+  return isText(value) ? { [name]: value } : {}
 }

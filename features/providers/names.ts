@@ -14,3 +14,8 @@ export function isProviderId(id: string): boolean {
 export function isModelName(name: unknown): name is string {
   return typeof name === 'string' && name !== '' && name.length <= MODEL_NAME.maxLength && modelRule.test(name)
 }
+
+/** True for text that says something and that the configuration file can hold. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '' && !/\p{Cs}/u.test(value)
+}

@@ -47,7 +47,7 @@ async function readEntry(entry: Table): Promise<RegistryEntry | undefined> {
 }
 
 function readModel(key: string, model: unknown): FoundModel[] {
-  if (!isModelName(key) || !isTable(model) || typeof model.id !== 'string' || model.id === '') return []
+  if (!isModelName(key) || !isTable(model) || !isModelName(model.id)) return []
   const { context, output } = isTable(model.limit) ? model.limit : {}
   const fields = {
     max_context_size: [context, output].find(isSize) ?? DEFAULT_CONTEXT_SIZE,

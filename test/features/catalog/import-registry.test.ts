@@ -152,3 +152,18 @@ test('what is no valid request is a 40001 that names the field', async t => {
   assert.deepEqual(paths(await rest.json('POST', path, { url: '' })), ['body.url'])
   assert.deepEqual(paths(await rest.json('POST', path, { url: 'http://127.0.0.1:1', api_key: 1 })), ['body.api_key'])
 })
+
+test('entries whose names or addresses no file can hold are left out', async t => {
+  const half = '\ud800'
+  const entry = (id: string, api: string, models: object) => ({ id, api, type: 'compat_chat', models })
+  const good = entry('a', 'https://a.example', { [`m${half}`]: { id: 'm' }, n: { id: half }, o: { id: 'o', name: half } })
+  const live = await upstream(t, { a: good, b: entry('b', `https://b.example/${half}`, { m: { id: 'm' } }) })
+  const { call } = await startCatalog(t)
+
+  const { data } = await call(importRegistry, { body: { url: `${live.url}/api.json` } })
+
+  assert.deepEqual(
+    data.providers.map(({ models }) => models),
+    [['a/o']]
+  )
+})

@@ -208,3 +208,19 @@ test('servers of a protocol are asked as they want it: path, header of the key, 
   assert.deepEqual(Object.keys(models), ['messages/claude-x', 'versioned/claude-x', 'genai/gemini-x'])
   assert.deepEqual(models['genai/gemini-x']?.capabilities, ['thinking', 'tool_use'])
 })
+
+test('halves of surrogate pairs in a list leave out what has them, and all else is saved', async t => {
+  const half = '\ud800'
+  const models = [
+    { id: `a${half}`, context_length: 10 },
+    { id: 'b', context_length: 10, display_name: half, think_efforts: { support: true, valid_efforts: [half, 'low'] } }
+  ]
+  const { url } = await listServer(t, () => ({ data: models }))
+  const { call, file } = await start(t, { toml: discovering(url) })
+
+  const { data } = await call(refreshProviders)
+
+  assert.deepEqual([data.changed.map(({ added }) => added), data.failed], [[1], []])
+  const [alias, ...others] = Object.values((await file()).models as object) as Record<string, unknown>[]
+  assert.deepEqual([others, alias?.model, alias?.display_name, alias?.support_efforts], [[], 'b', undefined, ['low']])
+})

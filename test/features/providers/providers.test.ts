@@ -114,6 +114,8 @@ test('a body that breaks a rule names each field and writes nothing', async t =>
   await refused(body('x', { models: [] }), 'body.models')
   await refused(body('x', { models: [{ model: '', max_context_size: 0 }] }), 'body.models.0.model', 'body.models.0.max_context_size')
   await refused(body('x', { models: [{ model: 'm', max_context_size: 1.5 }] }), 'body.models.0.max_context_size')
+  await refused(body('x', { models: [{ model: 'm', max_context_size: 1, display_name: '\ud800' }] }), 'body.models.0.display_name')
+  await refused(body('x', { base_url: 'https://x.example/\ud800' }), 'body.base_url')
   // What no path could name.
   for (const model of ['a\nb', 'a\u0000', 'm'.repeat(1_001)])
     await refused(body('x', { models: [{ model, max_context_size: 1 }] }), 'body.models.0.model')
