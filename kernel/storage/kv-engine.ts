@@ -26,6 +26,7 @@ export class KvEngine {
   readonly #db: Level<string, string>
   readonly #writes: Write[] = []
   #writer: Promise<void> | undefined
+  #refusal: unknown
 
   private constructor(db: Level<string, string>) {
     this.#db = db
@@ -53,6 +54,14 @@ export class KvEngine {
       log.warn({ err: error, moved_to: await quarantineFile(dir) }, 'the kv database could not be repaired and was set aside')
       return attempt()
     }
+  }
+
+  /**
+   * The disk refused a write. What it left in the log of the database hides every write behind it from the next opening, so none is taken any
+   * more: the database has to be opened anew.
+   */
+  get refused(): boolean {
+    return this.#refusal !== undefined
   }
 
   get(ns: string, key: string): Promise<string | undefined> {
@@ -115,13 +124,23 @@ export class KvEngine {
       try {
         const batch: Batch = []
         for (const write of group) batch.push(...(typeof write.batch === 'function' ? await write.batch() : write.batch))
-        if (batch.length > 0) await this.#db.batch(batch, { sync: true })
+        if (batch.length > 0) await this.#commit(batch)
         for (const write of group) write.resolve()
       } catch (error) {
         for (const write of group) write.reject(error)
       }
     }
     this.#writer = undefined
+  }
+
+  async #commit(batch: Batch): Promise<void> {
+    if (this.refused) throw this.#refusal
+    try {
+      await this.#db.batch(batch, { sync: true })
+    } catch (error) {
+      this.#refusal = error
+      throw error
+    }
   }
 }
 

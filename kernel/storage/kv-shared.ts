@@ -1,6 +1,7 @@
 /**
  * One kv database per home, used by one server of it after the other: whoever holds `<home>/server/kv.lock` has it open. It is given back
- * after a second without use, and soon when another one waits for it, which leaves `kv.wanted` beside; a process that dies loses it at once.
+ * after a second without use, when the disk refused a write, and soon when another one waits for it, which leaves `kv.wanted` beside; a process
+ * that dies loses it at once.
  * Two kernels of one process take turns as well: a second open of a LevelDB directory inside one process, although refused, would drop the
  * process's own file lock.
  */
@@ -11,9 +12,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { late, waitAtMost } from '../lifecycle/wait.ts'
 import type { Logger } from '../log/log.ts'
-import { ensureDir, notSaved, removeFile } from './files.ts'
+import { ensureDir, removeFile } from './files.ts'
 import { KvEngine } from './kv-engine.ts'
 import { acquireLock, type Lock } from './lock.ts'
+import { notSaved } from './refused.ts'
 
 export interface KvTimes {
   /** Longest time a request may take, waiting for other processes included. */
@@ -72,7 +74,11 @@ export class SharedKv {
     this.#waiting += chars
     this.#holding ??= this.#take()
     const holding = this.#holding
-    const using = holding.opened.then(({ engine }) => work(engine))
+    const using = holding.opened.then(({ engine }) =>
+      work(engine).finally(() => {
+        if (engine.refused && this.#holding === holding) this.#giveBack()
+      })
+    )
     const done = () => {
       this.#waiting -= chars
       holding.users.delete(using)

@@ -1,6 +1,7 @@
 /** The kv store on level: alone, beside other processes, and through changes of who has the database. */
 import assert from 'node:assert/strict'
-import { readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Level } from 'level'
@@ -111,6 +112,43 @@ test('a process that ends answers what it was asked, and another one takes over'
   await during
   assert.equal((await store.keys()).length, 101)
   assert.equal((await lockHolder(join(home, 'server', 'kv.lock')))?.pid, process.pid)
+})
+
+test('what is acknowledged after the disk refused a write is there when the database is opened again', async t => {
+  if (spawnSync('prlimit', ['--version']).error) return t.skip('this system has no prlimit')
+  const { home, storage } = await opened(t)
+  const child = startChild(t, 'storage', 'own', home)
+  const limit = (most: string) => execFileSync('prlimit', ['--pid', String(child.pid), `--fsize=${most}`])
+  const saved: string[] = []
+  const isSaved = async (key: string) => {
+    const before = child.lines.length
+    child.say(`put ${key} 1`)
+    await child.atLeast(before + 1)
+    if (child.lines[before] === 'put') saved.push(key)
+    return child.lines[before] === 'put'
+  }
+  await child.atLeast(1)
+  // A record that fits in part, as on a disk that becomes full; a database that was opened anew meanwhile has another file.
+  for (let n = 0; await isSaved(`a${n}`); n++) {
+    const names = await readdir(join(home, 'server', 'kv'))
+    const log = await stat(
+      join(
+        home,
+        'server',
+        'kv',
+        names
+          .filter(name => name.endsWith('.log'))
+          .sort()
+          .at(-1) ?? ''
+      )
+    )
+    limit(`${log.size + 20}:`)
+  }
+  limit('unlimited:')
+  assert.ok(await isSaved('b'))
+  child.say('close')
+  assert.equal(await child.end(), 0)
+  assert.deepEqual((await storage.open(recordSpec, place).keys()).sort(), saved.sort())
 })
 
 test('processes that write side by side take turns: each sees what the other was told is saved', async t => {

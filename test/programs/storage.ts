@@ -1,7 +1,7 @@
 /**
  * Child for storage tests. `write <home> <kind>` stores numbered records for ever and prints each number once it is acknowledged;
  * `count <home> <times>` counts a document up; `own <home>` opens the kv database, prints `open`,
- * puts a record and prints `put` when it is told `put <key> <n>`, and closes it when it is told anything else.
+ * puts a record and prints `put` (`refused` when the disk did) when it is told `put <key> <n>`, and closes it when it is told anything else.
  */
 import { defineStore } from '../../kernel/contract.ts'
 import { Type } from '../../kernel/schema.ts'
@@ -22,8 +22,13 @@ if (mode === 'count') {
   process.stdin.on('data', async data => {
     const [word, key, n] = String(data).trim().split(' ')
     if (word === 'put') {
-      await storage.open(defineStore({ name: 'records', value: record }), place).put(key!, { n: Number(n) })
-      console.log('put')
+      const put = storage.open(defineStore({ name: 'records', value: record }), place).put(key!, { n: Number(n) })
+      console.log(
+        await put.then(
+          () => 'put',
+          () => 'refused'
+        )
+      )
       return
     }
     await storage.close()
