@@ -1,7 +1,7 @@
 /** What a task printed: the end of it in memory, all of it in a file when somebody may want it later. */
-import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
 import { open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { KeptText } from '../tools/index.ts'
 
 /** Bytes that are kept in memory. */
 export const KEEP_BYTES = 1024 * 1024
@@ -22,8 +22,9 @@ export class TaskOutput {
   /** Bytes in the blocks. */
   #held = 0
   #bytes = 0
-  #file: WriteStream | undefined
-  #failed = false
+  #file: KeptText | undefined
+  /** There is no file, and there will be none. */
+  #lost = false
   #finished = false
 
   /** `path`: of the file, which is made when it is needed. */
@@ -38,7 +39,7 @@ export class TaskOutput {
 
   /** All of it is in the file, or on the way there. */
   get saved(): boolean {
-    return this.#file !== undefined && !this.#failed
+    return this.#file !== undefined && !this.#file.failed && !this.#lost
   }
 
   add(text: string): void {
@@ -77,18 +78,10 @@ export class TaskOutput {
 
   /** From now on all of it goes into the file. Without one (the disk refuses), only the end is kept. */
   save(): void {
-    if (this.#file || this.#failed) return
-    try {
-      mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 })
-    } catch {
-      this.#failed = true // the view says that there is no file
-      return
-    }
-    this.#file = createWriteStream(this.path, { mode: 0o600 })
-    this.#file.on('error', () => {
-      this.#failed = true
-    })
-    this.#file.write(this.#last(this.#held))
+    if (this.#file || this.#lost) return
+    this.#file = KeptText.open(this.path)
+    this.#lost = !this.#file // the view says that there is no file
+    this.#file?.write(this.#last(this.#held))
   }
 
   /** The last bytes of what is in memory, at most so many. */
@@ -98,16 +91,11 @@ export class TaskOutput {
 
   /** Closes the file; without `keep` it goes. Then only `memory` bytes stay in memory. */
   async finish(keep: boolean, memory: number): Promise<void> {
-    const file = this.#file
-    if (file && !this.#finished) {
+    if (this.#file && !this.#finished) {
       this.#finished = true
-      await new Promise<void>(resolve => {
-        file.once('close', resolve)
-        file.end()
-      })
-      if (!keep) await rm(dirname(this.path), { recursive: true, force: true })
+      if (!(await this.#file.end(keep))) await rm(dirname(this.path), { recursive: true, force: true })
     }
-    if (!keep) this.#failed = true
+    if (!keep) this.#lost = true
     const rest = Buffer.from(this.tail(memory))
     this.#blocks = [{ buffer: rest, used: rest.length }]
     this.#held = rest.length

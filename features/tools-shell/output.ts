@@ -1,8 +1,6 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: control characters are what is left out here
 /** Collects what a command prints: bounded text for the model, the whole of it on disk when it is longer, live pieces for clients. */
-import { createWriteStream, mkdirSync, rm, type WriteStream } from 'node:fs'
-import { dirname } from 'node:path'
-import { CUT_MARK, headOf, type ToolUpdate, tailOf } from '../tools/index.ts'
+import { CUT_MARK, headOf, KeptText, type ToolUpdate, tailOf } from '../tools/index.ts'
 
 /** Characters of the output that go to the model (with the closing lines below 50000); the rest is cut in the middle. */
 const KEEP_CHARS = 49_000
@@ -69,8 +67,7 @@ export class Output {
   #tail = ''
   #cut = false
   #bytes = 0
-  #log: WriteStream | undefined
-  #failed = false
+  #log: KeptText | undefined
   #kept = true
   readonly #heard: ((text: string) => void) | undefined
   readonly #cleaners = { stdout: new Cleaner(), stderr: new Cleaner() }
@@ -92,10 +89,8 @@ export class Output {
     this.#head = ''
     this.#tail = ''
     this.#cut = false
-    const log = this.#log
+    void this.#log?.end(false)
     this.#log = undefined
-    log?.end()
-    if (log) log.once('close', () => rm(this.#logPath, { force: true }, () => undefined)) // what stays is swept with its session
   }
 
   /** Bytes so far (UTF-8), as they came. */
@@ -112,43 +107,24 @@ export class Output {
     if (text === '') return
     this.#heard?.(text)
     if (!this.#kept) return
-    if (this.#log) this.#log.write(text)
+    this.#log?.write(text)
     this.#tail += text
     if (!this.#cut && this.#tail.length > KEEP_CHARS) {
-      this.#openLog()?.write(this.#tail)
+      this.#log = KeptText.open(this.#logPath) // without a directory for it no path is promised
+      this.#log?.write(this.#tail)
       this.#cut = true
       this.#head = headOf(this.#tail, HEAD_CHARS)
     }
     if (this.#cut && this.#tail.length > 2 * KEEP_CHARS) this.#tail = this.#tail.slice(-(KEEP_CHARS - HEAD_CHARS))
   }
 
-  /** The bounded text, and where the whole is when it was cut. Closes the file. */
+  /** The bounded text, and where the whole is when it was cut, and the disk took it. Closes the file. */
   async finish(): Promise<{ readonly text: string; readonly logPath?: string; readonly truncated: boolean }> {
     for (const cleaner of Object.values(this.#cleaners)) this.#keep(cleaner.end())
     if (!this.#cut) return { text: this.#tail, truncated: false }
-    const log = this.#log
-    if (log) {
-      await new Promise<void>(resolve => {
-        log.once('close', resolve)
-        log.end()
-      })
-    }
+    const whole = await this.#log?.end(true)
     const text = `${this.#head}\n${CUT_MARK}\n${tailOf(this.#tail, KEEP_CHARS - HEAD_CHARS)}`
-    return { text, truncated: true, ...(log && !this.#failed ? { logPath: this.#logPath } : {}) }
-  }
-
-  /** Undefined when the file cannot be made: the text is cut all the same, and no path is promised. */
-  #openLog(): WriteStream | undefined {
-    try {
-      mkdirSync(dirname(this.#logPath), { recursive: true, mode: 0o700 })
-    } catch {
-      return undefined
-    }
-    this.#log = createWriteStream(this.#logPath, { mode: 0o600 })
-    this.#log.on('error', () => {
-      this.#failed = true
-    })
-    return this.#log
+    return { text, truncated: true, ...(whole ? { logPath: this.#logPath } : {}) }
   }
 }
 

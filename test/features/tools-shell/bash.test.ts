@@ -179,6 +179,14 @@ test('long output is cut in the middle and kept whole on disk', async t => {
   assert.equal(whole.split('\n').length, 40_002)
 })
 
+test('long output that the disk does not take is cut all the same, and no file is promised', { timeout: 30_000 }, async t => {
+  const { bash: run, agent } = await bash(t)
+  for (let n = 0; n < 5; n++) await mkdir(join(agent.dir, 'tool-results', `id${n}-Bash.log`), { recursive: true })
+  const { output, is_error } = await run({ command: 'seq 1 400000; echo end' })
+  assert.notEqual(is_error, true)
+  assert.match(output, /\nend\n[\s\S]*cut in the middle\.$/)
+})
+
 test('a flood is stopped', async t => {
   const { bash: run } = await bash(t)
   const result = await run({ command: 'yes flood' })
