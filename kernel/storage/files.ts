@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { ThisThread } from './look.ts'
+import { notSaved } from './refused.ts'
 
 /** What a change goes through on its way to the disk. Another set may stand in: one that counts flushes, or lets a write fail. */
 export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'> & {
@@ -378,14 +379,4 @@ export async function storing<T>({ home }: Pick<StoreParts, 'home'>, file: strin
   } catch (error) {
     throw notSaved(relative(home, file) || '.', error)
   }
-}
-
-/**
- * Translates a failure of the file system or the database once, at the store's edge; bugs (a bad id or value) and AppErrors stay what they
- * are. The text names the thing, never its content.
- */
-export function notSaved(what: string, error: unknown): unknown {
-  const { syscall, code } = error as NodeJS.ErrnoException
-  if (AppError.is(error) || !(syscall || code?.startsWith('LEVEL_'))) return error
-  return new AppError(PersistenceFailed, { message: `${what} could not be saved or read`, cause: error })
 }

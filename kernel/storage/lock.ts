@@ -22,6 +22,7 @@ import {
 } from './files.ts'
 import { lookAt } from './look.ts'
 import { isAbandoned, ownProcess, type ProcessIdentity, stateOf, temporaryName } from './process-life.ts'
+import { reasonOf } from './refused.ts'
 
 /** What a lock file says about its holder. */
 export interface LockHolder extends ProcessIdentity {
@@ -90,7 +91,7 @@ export async function takeLock(path: string, options: TakeOptions): Promise<Held
     return lock
   } catch (error) {
     if (AppError.is(error)) throw error
-    throw new AppError(PersistenceFailed, { message: `lock ${path} could not be taken`, cause: error })
+    throw new AppError(PersistenceFailed, { message: `lock ${path} could not be taken${reasonOf(error)}`, cause: error })
   } finally {
     made.delete(mine)
     await removeFile(mine, files).catch(() => undefined) // the next taker sweeps

@@ -1,0 +1,21 @@
+/** What the disk refused, in words for clients. */
+import { getSystemErrorMap } from 'node:util'
+import { AppError, PersistenceFailed } from '../errors.ts'
+
+/**
+ * Translates a failure of the file system or the database once, at the store's edge; bugs (a bad id or value) and AppErrors stay what they
+ * are. The text names the thing and why, never its content.
+ */
+export function notSaved(what: string, error: unknown): unknown {
+  const { syscall, code } = error as NodeJS.ErrnoException
+  if (AppError.is(error) || !(syscall || code?.startsWith('LEVEL_'))) return error
+  return new AppError(PersistenceFailed, { message: `${what} could not be saved or read${reasonOf(error)}`, cause: error })
+}
+
+/** `: no space left on device`, in the system's words; empty when it gave none. The database puts them at the end of its own text. */
+export function reasonOf(error: unknown): string {
+  const { errno, code, message } = error as NodeJS.ErrnoException
+  const words = errno === undefined ? undefined : getSystemErrorMap().get(errno)?.[1]
+  const told = words ?? (code === 'LEVEL_IO_ERROR' ? message.slice(message.lastIndexOf(': ') + 2).toLowerCase() : undefined)
+  return told === undefined ? '' : `: ${told}`
+}
