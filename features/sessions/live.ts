@@ -54,7 +54,8 @@ class LiveAgent extends SlotHost implements AgentHost {
 
 export class LiveSession extends SlotHost implements Session {
   readonly dir: string
-  readonly writable: boolean
+  /** Number of its lease; undefined: another process has it. */
+  readonly fence: number | undefined
   readonly work: Work
   readonly loadedAt = performance.now()
   usedAt = this.loadedAt
@@ -75,11 +76,11 @@ export class LiveSession extends SlotHost implements Session {
   #saving: Promise<void> | undefined
   #next: Promise<void> | undefined
 
-  constructor(state: SessionState, dir: string, writable: boolean, ports: LiveSessionPorts) {
+  constructor(state: SessionState, dir: string, fence: number | undefined, ports: LiveSessionPorts) {
     super(ports.hosts)
     this.#state = state
     this.dir = dir
-    this.writable = writable
+    this.fence = fence
     this.#ports = ports
     for (const [id, record] of Object.entries(state.agents)) this.#attach(id, record)
     this.work = new Work({
@@ -93,6 +94,10 @@ export class LiveSession extends SlotHost implements Session {
 
   get id(): string {
     return this.#state.id
+  }
+
+  get writable(): boolean {
+    return this.fence !== undefined
   }
 
   get workspace_id(): string {

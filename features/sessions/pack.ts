@@ -103,7 +103,7 @@ export default definePack({
       hibernateMs: Math.max(ctx.config.hibernate_ms, ctx.config.idle_ms),
       foreignMs: ctx.config.foreign_refresh_ms,
       changed: (id, gone) => (gone ? shared.gone(id) : shared.changed(id)),
-      patched: state => shared.patched(state),
+      patched: (state, fence) => shared.patched(state, fence),
       live: {
         now: ctx.now,
         hosts: ctx.hosts,
@@ -131,7 +131,7 @@ export default definePack({
         const live = table.loaded(id)
         if (!live?.writable) return undefined
         const { busy, main_turn_active, pending_interaction } = live.work
-        return { id, state: live.state, work: { busy, main_turn_active, pending_interaction } }
+        return { id, fence: live.fence, state: live.state, work: { busy, main_turn_active, pending_interaction } }
       },
       all: () => table.all().map(({ id }) => id),
       show: state => catalog.showForeign(state),
@@ -144,7 +144,8 @@ export default definePack({
       const { server_id } = (holder?.info ?? {}) as { server_id?: string }
       const other = peers()
       if (!holder || server_id === undefined || !other || table.has(id)) return undefined
-      if (other.silent(server_id) && (await ctx.isExpired(holder))) return undefined // it is ours to take over
+      const isExpired = await ctx.isExpired(holder) // watched from the first look on, not from the first silence
+      if (isExpired && other.silent(server_id)) return undefined // it is ours to take over
       return other.place(server_id)
     }
     let asking: (() => void) | undefined

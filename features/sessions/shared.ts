@@ -10,6 +10,8 @@ export type WorkFacts = Pick<SessionWork, 'busy' | 'main_turn_active' | 'pending
 /** One session as its server tells it. Without `work` it is at rest there; `gone`: its data was deleted. */
 export interface SessionFact {
   readonly id: string
+  /** Number of the lease under which it is told; undefined: of the one before. */
+  readonly fence?: number | undefined
   readonly state?: SessionState
   readonly work?: WorkFacts
   readonly gone?: true
@@ -30,8 +32,8 @@ const atRest = ({ busy, pending_interaction }: WorkFacts) => !busy && pending_in
 
 export class SharedSessions {
   readonly #ports: SharedPorts
-  /** What is going on elsewhere, by session. */
-  readonly #work = new Map<string, { readonly server_id: string; readonly work: WorkFacts }>()
+  /** What is going on elsewhere, by session; without `work` nothing. */
+  readonly #known = new Map<string, { readonly server_id: string; readonly fence: number; readonly work: WorkFacts | undefined }>()
   readonly #changed = new Set<string>()
   #timer: NodeJS.Immediate | undefined
   #present = false
@@ -42,13 +44,13 @@ export class SharedSessions {
 
   /** What is going on in a session of another server. */
   work(id: string): WorkFacts | undefined {
-    return this.#work.get(id)?.work
+    return this.#known.get(id)?.work
   }
 
   /** There are other servers, or none any more. */
   present(others: boolean): void {
     this.#present = others
-    if (!others) this.#work.clear()
+    if (!others) this.#known.clear()
   }
 
   /** A session of this server has changed; the others hear of it in the next pass of the loop. */
@@ -64,8 +66,8 @@ export class SharedSessions {
   }
 
   /** A session that nobody has loaded was changed by this server. */
-  patched(state: SessionState): void {
-    if (this.#present) this.#ports.tell([{ id: state.id, state }])
+  patched(state: SessionState, fence: number): void {
+    if (this.#present) this.#ports.tell([{ id: state.id, fence, state }])
   }
 
   /** The data of a session is gone. */
@@ -82,15 +84,19 @@ export class SharedSessions {
 
   /** Nothing is known of what goes on there. */
   left(server_id: string): void {
-    for (const [id, known] of this.#work) if (known.server_id === server_id) this.#work.delete(id)
+    for (const [id, known] of this.#known) if (known.server_id === server_id) this.#known.delete(id)
   }
 
   told(facts: readonly SessionFact[], server_id: string): void {
-    for (const { id, state, work, gone } of facts) {
-      if (work && !atRest(work)) this.#work.set(id, { server_id, work })
-      else if (this.#work.get(id)?.server_id === server_id) this.#work.delete(id)
-      if (gone) this.#ports.forget(id)
-      else if (state) this.#ports.show(state)
+    for (const { id, fence, state, work, gone } of facts) {
+      const known = this.#known.get(id)
+      if (gone) {
+        this.#known.delete(id)
+        this.#ports.forget(id)
+      } else if (!known || known.server_id === server_id || (fence ?? 0) > known.fence) {
+        this.#known.set(id, { server_id, fence: fence ?? known?.fence ?? 0, work: work && !atRest(work) ? work : undefined })
+        if (state) this.#ports.show(state)
+      } // else it stood still, and tells what it still believes of a session that another one has taken
     }
   }
 }

@@ -9,7 +9,7 @@ import { discard, takeAway } from './removal.ts'
 import type { SessionState } from './service.ts'
 
 /** The lease of a session's directory. */
-type SessionLock = Pick<Lease, 'release' | 'onLost' | 'check' | 'look' | 'temporary' | 'overtaken'>
+type SessionLock = Pick<Lease, 'fence' | 'release' | 'onLost' | 'check' | 'look' | 'temporary' | 'overtaken'>
 
 export interface TablePorts {
   readonly catalog: Catalog
@@ -32,8 +32,8 @@ export interface TablePorts {
   readonly hibernateMs: number
   /** What other servers should know of a session has changed: it was shown, loaded or closed, or (gone) deleted. */
   readonly changed?: (id: string, gone?: boolean) => void
-  /** The state of a session that is not loaded was changed. */
-  readonly patched?: (state: SessionState) => void
+  /** The state of a session that is not loaded was changed, under the lease of this number. */
+  readonly patched?: (state: SessionState, fence: number) => void
 }
 
 /** Sessions that are closed at a time, when nobody waits for it. */
@@ -183,7 +183,7 @@ export class SessionTable {
       const next = change(state)
       if (next !== state) {
         await catalog.change(next)
-        this.#ports.patched?.(next)
+        this.#ports.patched?.(next, lock.fence)
       }
       await lock.release()
     } catch (error) {
@@ -288,7 +288,7 @@ export class SessionTable {
   async #open(known: SessionState, dir: string, lock: SessionLock | undefined, read?: () => Promise<SessionState>): Promise<LiveSession> {
     const { id } = known
     try {
-      const session = this.#make(read ? await read() : known, dir, lock !== undefined)
+      const session = this.#make(read ? await read() : known, dir, lock?.fence)
       if (!read) session.work.heard({ work: undefined, status: 'idle' })
       if (lock) {
         session.own(async () => {
@@ -328,9 +328,9 @@ export class SessionTable {
     await rmdir(dir).catch(() => undefined) // not there, or something is in it
   }
 
-  #make(state: SessionState, dir: string, writable: boolean): LiveSession {
+  #make(state: SessionState, dir: string, fence: number | undefined): LiveSession {
     const { catalog, live, log } = this.#ports
-    return new LiveSession(state, dir, writable, {
+    return new LiveSession(state, dir, fence, {
       ...live,
       show: next => {
         catalog.show(next)

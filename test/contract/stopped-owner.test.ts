@@ -69,3 +69,25 @@ test('a server that is stopped loses its session to another one and, when it goe
     )
   }
 })
+
+test('what goes on in a session that was taken from a stopped server is right in the lists of all others', { timeout: 90_000 }, async t => {
+  const { home, place } = await crashScene(t)
+  const [first, second, third] = [await started(t, home), await started(t, home), await started(t, home)]
+  const id = ((await first.rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }).id
+  const watching = await SocketClient.open(third.url, third.token)
+  await third.rest.json('POST', `/api/v1/sessions/${id}/prompts`, { content: [{ type: 'text', text: 'hang' }] })
+  const work = ({ type, session_id }: { type: string; session_id?: string }) => type === 'event.session.work_changed' && session_id === id
+  await watching.next(frame => work(frame) && frame.payload.busy === true)
+  const busy = async ({ rest }: { rest: RestClient }) =>
+    ((await rest.json('GET', '/api/v1/sessions')).data as { items: { busy: boolean }[] }).items[0]?.busy
+  assert.deepEqual([await busy(second), await busy(third)], [true, true])
+
+  process.kill(first.child.pid!, 'SIGSTOP')
+  const { code, msg } = await second.rest.json('GET', `/api/v1/sessions/${id}`)
+  assert.equal(code, 0, msg)
+  await watching.next(frame => work(frame) && frame.payload.busy === false)
+  assert.deepEqual([await busy(second), await busy(third)], [false, false])
+  process.kill(first.child.pid!, 'SIGCONT')
+  while (await busy(first)) await new Promise(resolve => setTimeout(resolve, 50))
+  assert.deepEqual([await busy(second), await busy(third)], [false, false])
+})

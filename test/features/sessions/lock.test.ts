@@ -32,6 +32,7 @@ function tableWith(told: string[], { dir = '/nowhere', catalog = {}, streams = {
     streams: streams as TablePorts['streams'], // as above
     log: silent,
     lock: async () => ({
+      fence: 1,
       release: async () => void told.push(existsSync(dir) ? 'released' : 'released, gone'),
       onLost: () => undefined,
       check: async () => undefined,
