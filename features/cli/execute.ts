@@ -1,12 +1,32 @@
 /** Runs a command line: what `main.ts` does with the process's own streams, and tests with theirs. */
-
 import { CommandError } from './command-error.ts'
-import { type CommandLine, commandSpecs } from './commands.ts'
+import { type CommandLine, type CommandName, commandSpecs, type Runner } from './commands.ts'
 import { assertDescriptors, tooFewDescriptors } from './descriptors.ts'
 import type { Io } from './io.ts'
 import { parseCommandLine, UsageError } from './options.ts'
-import { runners } from './runners.ts'
 import { productVersion } from './version.ts'
+
+/** What runs a command; its code is loaded when it does. */
+const runners: Readonly<Record<CommandName, () => Promise<Runner>>> = {
+  serve: async () => (await import('./serve.ts')).serveCommand,
+  run: async () => (await import('./run.ts')).run,
+  attach: async () => (await import('./attach.ts')).attach,
+  sessions: async () => (await import('./sessions-command.ts')).sessions,
+  login: async () => (await import('./login.ts')).login,
+  models: async () => (await import('./models.ts')).models,
+  config: async () => (await import('./config-command.ts')).config,
+  status: async () => (await import('./status.ts')).status,
+  stop: async () => (await import('./status.ts')).stop,
+  open: async () => (await import('./open.ts')).open,
+  logs: async () => (await import('./logs.ts')).logs,
+  doctor: async () => (await import('./doctor.ts')).doctor,
+  pack: async () => (await import('./pack-command.ts')).pack,
+  packs: async () => (await import('./packs-command.ts')).packs,
+  token: async () => (await import('./token.ts')).token,
+  instances: async () => (await import('./status.ts')).instances,
+  completion: async () => (await import('./completion.ts')).completion,
+  help: async () => (await import('./help.ts')).help
+}
 
 /** Resolves to the exit code: 0 done, 1 failed, 2 the command line was not understood; `run` has more. Never rejects. */
 export async function execute(args: readonly string[], io: Io): Promise<number> {

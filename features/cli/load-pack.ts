@@ -102,7 +102,7 @@ async function loadPack(spec: string, from: string, limitMs: number, isolation: 
     if (url.startsWith('file:')) place = fileURLToPath(url)
     const { isolate = [], isolation: options } = isolation ?? {}
     if (options && (isolate === true || (isolate !== false && isolate.length > 0))) {
-      const { isolatedPacks } = await import('./isolation/isolated-module.ts')
+      const { isolatedPacks } = await import('./isolation/isolated-pack.ts')
       const all = await isolatedPacks({ spec, from }, `${url}?${versions.get(url) ?? 0}`, options)
       const found = all.filter(pack => isolate === true || isolate.includes(pack.name))
       if (found.length === all.length) return { spec, from, place, found }

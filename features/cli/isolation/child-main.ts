@@ -2,17 +2,17 @@
 import { isMainThread, Worker } from 'node:worker_threads'
 import type { Pack } from '../../../kernel/index.ts'
 import { Scope } from '../../../kernel/lifecycle/scope.ts'
+import { createLog, type LogLevel } from '../../../kernel/log/log.ts'
 import { guardOutbound } from '../../llm/index.ts'
 import { loadPacks } from '../load-pack.ts'
-import { channels } from './channels.ts'
 import { childContext, type Given } from './child-context.ts'
-import { childLog } from './child-log.ts'
 import { ChildWire } from './child-wire.ts'
 import { factsOf, type PackFacts } from './facts.ts'
+import { channels } from './framing.ts'
 import { Peer } from './peer.ts'
 import { Spec } from './values.ts'
 
-export interface Begin {
+interface Begin {
   readonly env: Readonly<Record<string, string>>
   readonly spec: string
   readonly from: string
@@ -20,6 +20,8 @@ export interface Begin {
 
 /** How long background work and clean-ups may take when the pack leaves, ms. */
 const graceMs = 4_000
+
+const levels: Readonly<Record<string, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
 
 const wire = new ChildWire()
 let packs: readonly Pack[] = []
@@ -38,7 +40,7 @@ const root = {
     const pack = packs.find(one => one.name === given.name)
     if (!pack) throw new Error(`its file brings no pack named '${given.name}' any more`)
     scope = new Scope()
-    const log = childLog(given.level, (level, facts, text) => peer.tell(0, 'log', [level, facts, text]))
+    const log = createLog({ level: given.level as LogLevel, to: { write: tellLine } }, '')
     const context = childContext(given, { peer, log, scope, graceMs })
     await pack.setup(context, services as never)
     watchServer()
@@ -49,6 +51,12 @@ const root = {
 }
 
 const peer = new Peer({ wire, root, server: false, failed: (what, error) => peer.tell(0, 'blame', [undefined, what, error]) })
+
+/** A line of its log, which the server writes. */
+function tellLine(line: string): void {
+  const { level, time: _time, pid: _pid, msg, ...facts } = JSON.parse(line) as Record<string, unknown>
+  peer.tell(0, 'log', [levels[String(level)] ?? 'info', facts, msg === undefined ? undefined : String(msg)])
+}
 
 wire.listen((message, bytes) => {
   if (message.b !== undefined) wire.send({ b: process.memoryUsage.rss() }, [])

@@ -5,8 +5,7 @@
 import { readSync, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { FramedSocket } from '../../peers/framed.ts'
-import { channels } from './channels.ts'
-import { messageBytes, pack, unpack } from './framing.ts'
+import { channels, messageBytes, pack, unpack } from './framing.ts'
 import type { Message, Wire } from './peer.ts'
 
 const headBytes = 5

@@ -1,15 +1,21 @@
-/** Messages as bytes: JSON, or its length, the JSON, and each piece of bytes behind its own length. */
+/**
+ * What goes between the server and a pack's process: over which descriptors, and messages as bytes (JSON, or its length, the JSON, and each
+ * piece of bytes behind its own length).
+ */
 import type { Message } from './peer.ts'
+
+/** Descriptors of the process, as it is started: what it says, what it is told, what it stands still for, and what ends with the server. */
+export const channels = { says: 3, told: 4, answers: 5, life: 6 } as const
 
 /** As they were before a pack could change them. */
 const { stringify, parse } = JSON
 
-export const plain = 0
-export const withBytes = 1
+const plain = 0
+const withBytes = 1
 /** Longest message. */
 export const messageBytes = 64 * 1024 * 1024
 
-export interface Packed {
+interface Packed {
   readonly kind: number
   readonly body: Uint8Array
 }

@@ -26,6 +26,19 @@ const longestPauseMs = 60_000
 /** So long active, and what was before does not count any more, ms. */
 const settledMs = 60_000
 
+const modules = new Map<string, Promise<Pack[]>>()
+
+/** The packs of a module; the same as before where it did not change. `version`: another one is read anew. Rejects with why there are none. */
+export function isolatedPacks(origin: Origin, version: string, options: IsolationOptions): Promise<Pack[]> {
+  const key = JSON.stringify([version, options])
+  const known = modules.get(key)
+  if (known) return known
+  const loading = loadIsolated(origin, options)
+  modules.set(key, loading)
+  loading.catch(() => modules.delete(key)) // the next one may find what was missing
+  return loading
+}
+
 /** The packs of a module, imported in a process of its own. Rejects with why there are none. */
 export async function loadIsolated(origin: Origin, options: IsolationOptions): Promise<Pack[]> {
   const begun = await begin(origin, options)
