@@ -5,7 +5,7 @@ import { MediaPart } from '../history/index.ts'
 import { CredentialRejected, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
 import { SkillMissing, SkillNotForUsers } from '../prompts/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
-import { WorkspaceMissing } from '../workspaces/index.ts'
+import { WorkspaceId, WorkspaceMissing } from '../workspaces/index.ts'
 
 export const SkillDescriptor = named(
   'Skill',
@@ -34,7 +34,7 @@ export const listWorkspaceSkills = defineRoute({
   method: 'GET',
   path: '/api/v1/workspaces/{workspace_id}/skills',
   summary: 'Skills of a workspace, without a session',
-  params: Type.Object({ workspace_id: Type.String() }),
+  params: Type.Object({ workspace_id: WorkspaceId }),
   data: list,
   errors: [WorkspaceMissing]
 })

@@ -90,7 +90,8 @@ test('skills of the project, of the home and those built in are listed by name, 
   assert.equal(data.skills[5]?.path, 'builtin://write-instructions')
   const { workspace_id } = (await scene.call(readSession, { params: { session_id: scene.session_id } })).data
   assert.deepEqual((await scene.call(listWorkspaceSkills, { params: { workspace_id } })).data, data)
-  assert.equal((await scene.call(listWorkspaceSkills, { params: { workspace_id: 'wd_none' } })).code, 40410)
+  assert.equal((await scene.call(listWorkspaceSkills, { params: { workspace_id: 'wd_none_0123456789ab' } })).code, 40410)
+  assert.equal((await scene.call(listWorkspaceSkills, { params: { workspace_id: 'wd_none' } })).code, 40001)
   assert.equal((await scene.call(listSessionSkills, { params: { session_id: 'session_none' } })).code, 40401)
 })
 
