@@ -1,5 +1,5 @@
 /** HTTP of remote MCP servers: the offline switch and proxies as for all other requests, answers bounded in bytes. */
-import { assertOutbound, isLoopback } from '../llm/index.ts'
+import { assertOutbound, isLoopback, isTransportError, whyUnreachable } from '../llm/index.ts'
 
 export interface RemoteFetch {
   readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>
@@ -21,7 +21,7 @@ export function createRemoteFetch(limitBytes: number): RemoteFetch {
       loaded ??= load()
       const { fetch, near, far } = await loaded
       const dispatcher = isLoopback(target.href) ? near : far
-      return bounded(await fetch(target, { ...init, dispatcher }), limitBytes)
+      return bounded(await fetch(target, { ...init, dispatcher }).catch(explain), limitBytes)
     },
     async close() {
       if (!loaded) return
@@ -35,6 +35,13 @@ interface Loaded {
   readonly fetch: (url: URL, init: object) => Promise<Response>
   readonly near: { destroy(): Promise<void> }
   readonly far: { destroy(): Promise<void> }
+}
+
+/** The HTTP client says only that its request failed. A TypeError, as libraries expect of a request that fails. */
+function explain(error: Error): never {
+  const why = isTransportError(error) ? whyUnreachable(error) : error.cause instanceof Error && error.cause.message
+  if (!why) throw error
+  throw new TypeError(`it cannot be reached: ${why}`, { cause: error })
 }
 
 /** A body that ends with an error when it is longer than it may be. */

@@ -113,7 +113,9 @@ test('a server that does not start is an error with what it said, and holds up n
     silent: stdio('silent', undefined, { startupTimeoutMs: 100 }),
     none: { command: '/no/such/program' },
     off: stdio('good', undefined, { enabled: false }),
-    gone: { url: 'http://127.0.0.1:1/mcp' },
+    gone: { url: 'http://127.0.0.1:12/mcp' },
+    gone_events: { transport: 'sse', url: 'http://127.0.0.1:10/sse' },
+    blocked: { url: 'http://127.0.0.1:1/mcp' },
     unset: { url: 'http://127.0.0.1:1/mcp', bearerTokenEnvVar: 'SVC_TEST_NOT_SET' },
     good: stdio('good')
   })
@@ -126,11 +128,16 @@ test('a server that does not start is an error with what it said, and holds up n
     none: 'error',
     off: 'disconnected',
     gone: 'error',
+    gone_events: 'error',
+    blocked: 'error',
     unset: 'error',
     good: 'connected'
   })
   assert.match(String(servers.dies?.last_error), /exited with 3: no database/)
   assert.match(String(servers.silent?.last_error), /did not start within 0\.1 s/)
+  for (const server of [servers.gone, servers.gone_events])
+    assert.match(String(server?.last_error), /nothing listens there \(ECONNREFUSED\)/)
+  assert.match(String(servers.blocked?.last_error), /cannot be reached: bad port/)
   assert.match(String(servers.unset?.last_error), /SVC_TEST_NOT_SET is not set/)
 })
 
