@@ -1,5 +1,5 @@
 /** What ignore files exclude: those of a directory and of every one above it, up to the root of the repository that it belongs to. */
-import { lstatSync } from 'node:fs'
+import { lstatSync, type Stats } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Ignore } from 'ignore'
@@ -27,6 +27,20 @@ export function isNamed(dir: string, path: string): boolean {
 /** Whether a directory entry may hold rules. */
 export const holdsRules = (name: string): boolean => names.includes(name)
 
+/** The repository that a directory belongs to: its root and `.git`, and what lies between. Without one the root is that of the file system. */
+export async function repositoryOf(
+  dir: string
+): Promise<{ readonly root: string; readonly above: readonly string[]; readonly git?: Stats }> {
+  const dirs = [dir]
+  while (dirname(dirs[0]!) !== dirs[0]) dirs.unshift(dirname(dirs[0]!))
+  const found = await Promise.all(dirs.map(at => lookAt(join(at, '.git'))))
+  const at = Math.max(
+    0,
+    found.findLastIndex(git => git !== undefined)
+  )
+  return { root: dirs[at]!, above: dirs.slice(at, -1), ...(found[at] ? { git: found[at] } : {}) }
+}
+
 interface Level {
   /** Absolute, with a slash at its end. */
   readonly base: string
@@ -44,14 +58,10 @@ export class IgnoreRules {
 
   /** Rules of everything above `dir`, without its own files: up to the root of its repository, or of the file system. */
   static async above(dir: string): Promise<IgnoreRules> {
-    const dirs = [dir]
-    while (dirname(dirs[0]!) !== dirs[0]) dirs.unshift(dirname(dirs[0]!))
-    const repositories = await Promise.all(dirs.map(at => lookAt(join(at, '.git'))))
-    const first = repositories.findLastIndex(git => git !== undefined)
-    const parents = dirs.slice(Math.max(0, first), -1)
-    const exclude = repositories[first]?.isDirectory() ? await textOf(join(dirs[first]!, '.git', 'info', 'exclude')) : ''
+    const { root, above: parents, git } = await repositoryOf(dir)
+    const exclude = git?.isDirectory() ? await textOf(join(root, '.git', 'info', 'exclude')) : ''
     const texts = await Promise.all(parents.map(parent => ownText(parent)))
-    let rules = await new IgnoreRules().#with(dirs[Math.max(0, first)]!, exclude)
+    let rules = await new IgnoreRules().#with(root, exclude)
     for (const [at, parent] of parents.entries()) rules = await rules.#with(parent, texts[at]!)
     return rules
   }

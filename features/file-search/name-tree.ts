@@ -33,7 +33,7 @@ interface Folder {
   /** Absolute. */
   readonly at: string
   readonly depth: number
-  /** Its ignore files, absolute. */
+  /** Its ignore files as far as they count, absolute. */
   readonly rules: readonly string[]
   mtimeMs: number
   settled: boolean
@@ -131,7 +131,7 @@ export class NameTree {
     }
     entries.sort((a, b) => (a.name < b.name ? -1 : 1))
     const settled = Date.now() - found.mtimeMs > SETTLED_MS
-    const held = entries.filter(entry => holdsRules(entry.name)).map(entry => join(at, entry.name))
+    const held = [...own].map(name => join(at, name))
     return { folder: { prefix, at, depth, rules: held, mtimeMs: found.mtimeMs, settled, entries }, rules }
   }
 
@@ -141,6 +141,10 @@ export class NameTree {
       if (this.#folders.get(folder.prefix) !== folder) continue // went with a directory above it
       const rules = await this.#rulesAbove(folder.prefix)
       const read = await this.#read(folder.prefix, folder.depth, rules)
+      if (read?.folder.rules.some(file => !folder.rules.includes(file))) {
+        await this.#build() // new rules count below, too
+        return
+      }
       const kept = new Set(read?.folder.entries.flatMap(entry => (entry.kind === 'directory' ? [entry.path] : [])))
       const old = folder.entries.filter(entry => entry.kind === 'directory')
       for (const entry of old) if (!kept.has(entry.path)) this.#forget(`${entry.path}/`)

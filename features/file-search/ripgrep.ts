@@ -19,7 +19,7 @@ import {
   type SearchEngine
 } from './engine.ts'
 import { anyGlob, endingGlobs, included } from './globs.ts'
-import { isNamed, VCS_DIRS } from './ignore-rules.ts'
+import { isNamed, repositoryOf, VCS_DIRS } from './ignore-rules.ts'
 import { runBehind } from './priority.ts'
 
 function bundledPackage(): Promise<unknown> {
@@ -42,7 +42,7 @@ export async function findRipgrep(env: NodeJS.ProcessEnv, load = bundledPackage)
 export function createRipgrep(program: string): SearchEngine {
   return {
     async list(request, onPath, signal) {
-      const args = ['--files', '--null', ...common(request), '--', './']
+      const args = ['--files', '--null', ...(await common(request)), '--', './']
       let rest = ''
       const end = await run(
         program,
@@ -61,6 +61,7 @@ export function createRipgrep(program: string): SearchEngine {
     async grep(request, onFile, signal) {
       assertTexts(request)
       const fits = included(request)
+      const shared = await common(request)
       // Globs that the program cannot read are asked of the results.
       let { exclude = [] } = request
       let excluded = anyGlob([])
@@ -71,7 +72,7 @@ export function createRipgrep(program: string): SearchEngine {
         const limits = request.most_ms === undefined ? {} : { ms: request.most_ms }
         const end = await run(
           program,
-          [...extra, ...grepArgs({ ...request, exclude })],
+          [...extra, ...shared, ...grepArgs({ ...request, exclude })],
           request.root,
           signal,
           text => parser.push(text),
@@ -94,11 +95,11 @@ export function createRipgrep(program: string): SearchEngine {
   }
 }
 
-function common(request: ListRequest): string[] {
+async function common(request: ListRequest): Promise<string[]> {
   return [
     '--no-config',
     '--hidden',
-    '--no-require-git',
+    ...(await reach(request)),
     '--color=never',
     '--no-messages',
     ...VCS_DIRS.flatMap(dir => ['--glob', `!${dir}`]),
@@ -106,8 +107,18 @@ function common(request: ListRequest): string[] {
   ]
 }
 
+/**
+ * Ignore files above count up to the root of the repository. Without the need for one the program reads on to the root of the file system, and
+ * with it those of directories that belong to none not at all.
+ */
+async function reach({ root }: ListRequest): Promise<string[]> {
+  const repository = await repositoryOf(root)
+  if (!repository.git) return ['--no-require-git']
+  return repository.root === root ? ['--no-require-git', '--no-ignore-parent'] : []
+}
+
 function grepArgs(request: GrepRequest): string[] {
-  const args = ['--null', '--with-filename', '--no-heading', ...(namesReturns(request) ? [] : ['--crlf']), ...common(request)]
+  const args = ['--null', '--with-filename', '--no-heading', ...(namesReturns(request) ? [] : ['--crlf'])]
   if (request.mode === 'files_with_matches') args.push('--files-with-matches')
   else if (request.mode === 'count_matches') args.push('--count-matches')
   else {
