@@ -26,7 +26,6 @@ export async function makeIn(root: Root, path: string, recursive: boolean): Prom
 }
 
 async function makeOne(root: Root, path: string): Promise<void> {
-  if (path === '.') throw new AppError(PathExists, { message: 'the workspace exists already' })
   // What leads out says so, also when it is there.
   await pin(root, path)
     .then(held => held.close())

@@ -1,0 +1,144 @@
+/** Edges of files: bounds of listings and reads, times, handles, and how applications are started. */
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { lstat, mkdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { launch, openCommands } from '../../../features/fs/launch.ts'
+import { openFiles } from '../../helpers/open-files.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { fileScene } from './scene.ts'
+
+const names = (items: readonly { name: string }[]) => items.map(({ name }) => name)
+
+test('the directory of version control is listed where hidden and ignored entries are wanted, and what is ignored has nothing in it', async t => {
+  const { ask, put } = await fileScene(t)
+  for (const path of ['.git/HEAD', 'out/a', 'out/sub/b', '.x', 'y']) await put(path)
+  await put('.gitignore', 'out/\n')
+  const list = async (body: object) => (await ask('list', body)).data
+  assert.deepEqual(names((await list({ show_hidden: true })).items), ['.gitignore', '.x', 'y'])
+  assert.deepEqual(names((await list({ show_hidden: true, follow_gitignore: false })).items), ['.git', 'out', '.gitignore', '.x', 'y'])
+  assert.deepEqual(names((await list({ follow_gitignore: false })).items), ['out', 'y'])
+  for (const path of ['out', 'out/sub'])
+    assert.deepEqual(await list({ path }).then(({ items, truncated }) => [items, truncated]), [[], false], path)
+  assert.deepEqual(names((await list({ path: 'out', follow_gitignore: false })).items), ['sub', 'a'])
+})
+
+test('a listing of everything ends after some 20,000 entries, and says so', async t => {
+  const { ask, cwd } = await fileScene(t)
+  for (let dir = 10; dir < 31; dir++) {
+    await mkdir(join(cwd, String(dir)))
+    for (let n = 0; n < 1000; n++) writeFileSync(join(cwd, String(dir), String(n)), '')
+  }
+  const { items, children_by_path, truncated } = (await ask('list', { depth: 2, limit: 1000 })).data
+  const below = Object.values(children_by_path as Record<string, object[]>).map(entries => entries.length)
+  assert.deepEqual([items.length, truncated, below], [21, true, [...Array.from({ length: 20 }, () => 1000), 0]])
+})
+
+test('a file of exactly 10 MiB is read, one byte more is too large; parts of bytes say whether more follows', async t => {
+  const { ask, put } = await fileScene(t)
+  const size = 10 * 1024 * 1024
+  const bytes = Buffer.alloc(size + 1, 'x')
+  await put('exact', bytes.subarray(1))
+  await put('more', bytes)
+  const { data } = await ask('read', { path: 'exact', length: size })
+  assert.deepEqual([data.size, data.content.length, data.truncated], [size, size, false])
+  assert.equal((await ask('read', { path: 'more', length: 1 })).code, 41302)
+  await put('zeros', Buffer.from([0, 1, 2, 0, 4]))
+  const part = async (offset: number, length: number) => (await ask('read', { path: 'zeros', offset, length })).data
+  for (const [offset, length, content, truncated] of [
+    [3, 2, [0, 4], false],
+    [3, 1, [0], true],
+    [5, 1, [], false],
+    [0, 5, [0, 1, 2, 0, 4], false]
+  ] as const) {
+    const got = await part(offset, length)
+    assert.deepEqual([Buffer.from(got.content, 'base64'), got.truncated], [Buffer.from(content), truncated], `${offset} ${length}`)
+  }
+})
+
+test('a part far inside of a text in another encoding is what it is in UTF-8', async t => {
+  const { ask, put } = await fileScene(t)
+  const text = Array.from({ length: 60_000 }, (_, line) => `Zeile ${line} für Bäume\n`).join('')
+  await put('wide.txt', Buffer.from(`\ufeff${text}`, 'utf16le'))
+  const utf8 = Buffer.from(text)
+  const { data } = await ask('read', { path: 'wide.txt', offset: 1_000_000, length: 300 })
+  const content = Buffer.from(data.content)
+  const from = utf8.indexOf(content)
+  assert.ok(from >= 1_000_000 && from < 1_000_004 && content.length >= 297, `at ${from}, ${content.length} bytes`)
+  assert.equal(data.truncated, true)
+})
+
+test('a picture whose bytes are all letters is a picture', async t => {
+  const { ask, put } = await fileScene(t)
+  await put('a.gif', 'GIF89a and nothing but letters')
+  const { data } = await ask('read', { path: 'a.gif' })
+  assert.deepEqual([data.encoding, data.is_binary, data.mime], ['base64', true, 'image/gif'])
+  assert.equal((await ask('read', { path: 'a.gif', encoding: 'utf-8' })).code, 40907)
+})
+
+test('the workspace itself exists already', async t => {
+  const { ask } = await fileScene(t)
+  for (const path of ['.', './'])
+    assert.deepEqual([(await ask('mkdir', { path })).code, (await ask('mkdir', { path, recursive: true })).code], [40919, 0], path)
+})
+
+test('a time that no date can show is the first of all', async t => {
+  const { ask, put, cwd } = await fileScene(t)
+  await put('far')
+  await utimes(join(cwd, 'far'), 300_000_000_000, 300_000_000_000)
+  if ((await lstat(join(cwd, 'far'))).mtimeMs !== 300_000_000_000_000) return t.skip('this file system holds no such time')
+  assert.equal((await ask('stat', { path: 'far' })).data.modified_at, '1970-01-01T00:00:00.000Z')
+  assert.equal((await ask('list')).data.items[0].modified_at, '1970-01-01T00:00:00.000Z')
+})
+
+test('whatever is asked leaves no file open', async t => {
+  const { ask, put, cwd, dir } = await fileScene(t)
+  await put('sub/a', 'x')
+  await put('binary', Buffer.from([0, 1, 2]))
+  await writeFile(join(dir, 'secret'), '')
+  for (const path of ['sub/a', 'sub', 'none', 'sub/a/b', 'binary', '../secret', '.'])
+    for (const [action, more] of Object.entries({ read: { encoding: 'utf-8' }, stat: {}, list: { depth: 3 }, mkdir: {}, reveal: {} }))
+      await ask(action, { path, ...more })
+  await ask('stat_many', { paths: ['sub/a', 'none', 'binary'] })
+  assert.equal(await openFiles(cwd), 0)
+})
+
+test('a file opens with the first editor that is named, a directory and a file without one with what the system has', () => {
+  const file = { path: '/w/a', directory: false }
+  const programs = (env: NodeJS.ProcessEnv, target: { path: string; directory: boolean } = file) =>
+    openCommands(target, env, 'linux').map(([program]) => program)
+  assert.deepEqual(programs({ SVC_CODE_EDITOR: 'one', VISUAL: 'two', EDITOR: 'three' }), ['one', 'xdg-open'])
+  assert.deepEqual(programs({ SVC_CODE_EDITOR: ' ', VISUAL: 'two', EDITOR: 'three' }), ['two', 'xdg-open'])
+  assert.deepEqual(programs({ EDITOR: 'three --wait' }), ['three', 'xdg-open'])
+  assert.deepEqual(programs({}), ['xdg-open'])
+  assert.deepEqual(programs({ EDITOR: 'three' }, { path: '/w', directory: true }), ['xdg-open'])
+})
+
+test('an application that stays has come up; it runs apart from the server, and without what only the server knows', {
+  timeout: 20_000
+}, async t => {
+  const dir = await freshDir()
+  const program = join(dir, 'app')
+  await writeFile(
+    program,
+    '#!/bin/sh\n(env; echo "pid=$$"; ps -o pgid= -p $$ | sed "s/ */pgid=/") > "$0.tmp"; mv "$0.tmp" "$0.told"; exec sleep 600\n',
+    {
+      mode: 0o755
+    }
+  )
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const env = { PATH: process.env.PATH, SVC_CODE_API_KEY: 'hidden', OWN: 'kept' }
+  const launched = launch([[program]], { path: program, directory: false }, env)
+  let told = ''
+  while (told === '') {
+    told = await readFile(`${program}.told`, 'utf8').catch(() => '')
+    await new Promise(setImmediate)
+  }
+  t.mock.timers.tick(1500)
+  await launched
+  const said = new Map(told.split('\n').map(line => line.split('=') as [string, string]))
+  process.kill(Number(said.get('pid')), 'SIGKILL')
+  assert.deepEqual([said.get('SVC_CODE_API_KEY'), said.get('OWN')], [undefined, 'kept'])
+  assert.equal(said.get('pgid'), said.get('pid'))
+})
