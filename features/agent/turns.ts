@@ -1,6 +1,7 @@
 /** The turns of one agent: one after the other, what has waited longest first, unless somebody has the agent for itself. */
 import { AppError, type ErrorSpec } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord, Tracked, Written } from '../history/index.ts'
+import { noUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { LookedUp, TurnBinding } from './binding.ts'
 import type { AgentEmit } from './contract.ts'
@@ -286,5 +287,5 @@ export const neverRan: Parameters<NonNullable<QueuedPrompt['settled']>>[0] = {
   text: '',
   truncated: false,
   steps: 0,
-  usage: { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
+  usage: noUsage
 }

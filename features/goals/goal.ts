@@ -1,7 +1,7 @@
 /** A goal as it is on record, what follows from its journal, and how clients see it. Pure. */
 import { nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
 import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, type StateSpec, sessionForked } from '../history/index.ts'
-import { type ModelPrice, totalCost } from '../llm/index.ts'
+import { type ModelPrice, noUsage, sumUsage, totalCost } from '../llm/index.ts'
 import { Actor, GoalChange, type GoalSnapshot, goalUpdated } from './contract.ts'
 
 const Count = Type.Integer({ minimum: 0 })
@@ -73,13 +73,7 @@ export const goalState: StateSpec<GoalState> = {
     const core = coreRecord(record)
     if (core?.type !== 'step.end' || !core.usage || turn?.goal_id !== goal.goal_id || turn.turn_id !== core.turn_id) return next
     const model = core.model ?? ''
-    const sum = goal.usage[model] ?? { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
-    const added = {
-      inputOther: sum.inputOther + core.usage.inputOther,
-      output: sum.output + core.usage.output,
-      inputCacheRead: sum.inputCacheRead + core.usage.inputCacheRead,
-      inputCacheCreation: sum.inputCacheCreation + core.usage.inputCacheCreation
-    }
+    const added = sumUsage(goal.usage[model] ?? noUsage, core.usage)
     return { ...next, goal: { ...goal, usage: { ...goal.usage, [model]: added } } }
   }
 }

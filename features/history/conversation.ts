@@ -2,7 +2,7 @@
  * What the records of an agent say so far, without the texts: prompts, the last turn, usage, context size, and where its messages are. Small
  * however long the history is, and saved in checkpoints (`conversation-saved.ts`). A pure fold.
  */
-import type { LlmToolCall, TokenUsage } from '../llm/index.ts'
+import { type LlmToolCall, noUsage, sumUsage, type TokenUsage } from '../llm/index.ts'
 import type { HistoryRecord } from './define.ts'
 import { type MessageFacts, messageFacts, numberOf } from './message.ts'
 import { type CoreRecord, coreRecord } from './records.ts'
@@ -46,8 +46,6 @@ export function isUserInput(origin: Origin | undefined): boolean {
 export function newestWaiting(prompts: ReadonlyMap<string, PromptRecord>): PromptRecord | undefined {
   return [...prompts.values()].findLast(({ status, origin }) => status === 'queued' && isUserInput(origin))
 }
-
-const noUsage: TokenUsage = { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
 
 export class Conversation {
   readonly prompts = new Map<string, KnownPrompt>()
@@ -264,8 +262,8 @@ export class Conversation {
   }
 
   #count(model: string, usage: TokenUsage): void {
-    this.usage = add(this.usage, usage)
-    this.usageByModel[model] = add(this.usageByModel[model] ?? noUsage, usage)
+    this.usage = sumUsage(this.usage, usage)
+    this.usageByModel[model] = sumUsage(this.usageByModel[model] ?? noUsage, usage)
   }
 
   #spend(model: string, usage: TokenUsage): void {
@@ -300,13 +298,4 @@ function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return hash >>> 0
-}
-
-function add(a: TokenUsage, b: TokenUsage): TokenUsage {
-  return {
-    inputOther: a.inputOther + b.inputOther,
-    output: a.output + b.output,
-    inputCacheRead: a.inputCacheRead + b.inputCacheRead,
-    inputCacheCreation: a.inputCacheCreation + b.inputCacheCreation
-  }
 }

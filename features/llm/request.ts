@@ -8,6 +8,14 @@ export interface TokenUsage {
   readonly inputCacheRead: number
   readonly inputCacheCreation: number
 }
+export const noUsage: TokenUsage = { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
+
+export const sumUsage = (a: TokenUsage, b: TokenUsage): TokenUsage => ({
+  inputOther: a.inputOther + b.inputOther,
+  output: a.output + b.output,
+  inputCacheRead: a.inputCacheRead + b.inputCacheRead,
+  inputCacheCreation: a.inputCacheCreation + b.inputCacheCreation
+})
 
 /** A tool call of an answer, as the history keeps it. */
 export interface LlmToolCall {

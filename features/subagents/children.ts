@@ -2,6 +2,7 @@
 import { defineSlot } from '../../kernel/index.ts'
 import { type AgentProfile, type Agents, defaultProfile, type PromptOutcome } from '../agent/index.ts'
 import type { Histories, HistoryRecord } from '../history/index.ts'
+import { sumUsage } from '../llm/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import { TaskStopped } from '../tasks/index.ts'
 import { meansTool } from '../tools/index.ts'
@@ -97,7 +98,7 @@ export function createChildren({ agents, histories, maxDepth, maxRunning, maxAge
         const ask = (text: string) => engine.run({ content: [{ type: 'text', text }], origin: why }, signal)
         const first = await ask(prompt)
         const again = first.reason === 'completed' && isBuiltin(spec.profile) && first.text.length < shortAnswer && !first.truncated
-        return endOf(again ? await ask(more) : first, signal)
+        return endOf(again ? better(first, await ask(more)) : first, signal)
       } catch (error) {
         if (signal.aborted) return { status: 'cancelled', text: '', error: reasonOf(signal) }
         return { status: 'failed', text: '', error: error instanceof Error ? error.message : String(error) }
@@ -144,6 +145,13 @@ function delegates({ tools, disallowed_tools = [] }: AgentProfile): boolean {
 /** Whoever waits ended it, or nobody is left to wait. */
 const isExpected = ({ reason }: AbortSignal): boolean => !(reason instanceof TaskStopped) || reason.why === 'turn' || reason.why === 'close'
 const reasonOf = ({ reason }: AbortSignal): string => (reason instanceof Error ? reason.message : 'it was stopped')
+
+/** The longer answer with what both took. One that failed or was cut leaves the short one, which is an answer, too. */
+function better(short: PromptOutcome, second: PromptOutcome): PromptOutcome {
+  const isAnswer = second.reason === 'completed' && !second.truncated && second.text.length > 0
+  const taken = isAnswer || second.reason === 'cancelled' ? second : short
+  return { ...taken, usage: sumUsage(short.usage, second.usage) }
+}
 
 function endOf({ reason, error, text, truncated, usage }: PromptOutcome, signal: AbortSignal): ChildEnd {
   if (reason === 'completed' && truncated)

@@ -3,6 +3,7 @@ import { agentSet } from '../agent/index.ts'
 import { goalSet } from '../goals/index.ts'
 import { type CoreRecord, coreRecord, type HistoryRecord, isUserInput, sessionForked, type WirePart } from '../history/index.ts'
 import { interactionEnded, interactionRequested } from '../interactions/index.ts'
+import { noUsage, sumUsage } from '../llm/index.ts'
 import { permissionModeSet } from '../permissions/index.ts'
 import { planEntered, planLeft, planRevised } from '../plan/index.ts'
 import { subagentRecords, swarmModeSet } from '../subagents/index.ts'
@@ -29,7 +30,6 @@ export interface SavedEntities {
 }
 
 type Usage = NonNullable<NonNullable<NonNullable<Meta['agent']>['usage']>['total']>
-const noUsage: Usage = { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
 /** Bytes of requests, contents and outputs that are kept with the entities; of older ones only the head stays. */
 const keptBytes = 512 * 1024
 
@@ -311,7 +311,7 @@ export class Entities {
 
   #spend(model: string, usage: Usage, isStep: boolean): void {
     const { byModel = {}, total } = this.meta.agent?.usage ?? {}
-    const spent = { byModel: { ...byModel, [model]: sum(byModel[model] ?? noUsage, usage) }, total: sum(total ?? noUsage, usage) }
+    const spent = { byModel: { ...byModel, [model]: sumUsage(byModel[model] ?? noUsage, usage) }, total: sumUsage(total ?? noUsage, usage) }
     const contextTokens = usage.inputOther + usage.inputCacheRead + usage.inputCacheCreation + usage.output
     this.#merge({ agent: { usage: spent, ...(isStep && contextTokens > 0 ? { contextTokens } : {}) } })
   }
@@ -410,13 +410,6 @@ function taskOf(info: TaskInfo, known: Task | undefined): Task {
     ...(stopReason === undefined ? {} : { stateReason: stopReason })
   }
 }
-
-const sum = (a: Usage, b: Usage): Usage => ({
-  inputOther: a.inputOther + b.inputOther,
-  output: a.output + b.output,
-  inputCacheRead: a.inputCacheRead + b.inputCacheRead,
-  inputCacheCreation: a.inputCacheCreation + b.inputCacheCreation
-})
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 const sizeOf = (value: unknown): number => JSON.stringify(value)?.length ?? 0
