@@ -3,7 +3,8 @@ import { type Static, Type } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { type Task, TaskRefused, type Tasks } from '../tasks/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
-import { modelFor, type Pool } from './pool.ts'
+import { limited, named, resumed } from './chosen.ts'
+import { chosenModel, modelFor, type Pool } from './pool.ts'
 import { detached } from './records.ts'
 import { type Child, type ChildEnd, type ChildModel, SubagentRefused, type Subagents } from './service.ts'
 
@@ -27,10 +28,7 @@ const fields = {
   run_in_background: Type.Optional(Type.Boolean({ description: 'Do not wait: you are told when it has ended' }))
 }
 const parameters = Type.Object(fields, { additionalProperties: false })
-const withModel = Type.Object(
-  { ...fields, model: Type.Optional(Type.String({ description: 'One of the models below' })) },
-  { additionalProperties: false }
-)
+const withModel = Type.Object({ ...fields, model: chosenModel }, { additionalProperties: false })
 type Arguments = Static<typeof withModel>
 
 /** The tool as this agent may use it; undefined: it may start nobody. */
@@ -50,14 +48,8 @@ Profiles:\n${profiles.map(({ name, description }) => `- ${name}: ${description}`
     parameters: models ? withModel : parameters,
     source: 'builtin',
     prepare: (args: Arguments, env) => {
-      const profile = profiles.find(({ name }) => name === (args.subagent_type ?? 'coder'))
       if (args.resume !== undefined && args.subagent_type !== undefined) throw new ToolRefusal('resume excludes subagent_type.')
-      const resume = args.resume === undefined ? undefined : known(args.resume, env.agent)
-      const taken = resume ? profiles.find(({ name }) => name === resume.record.labels?.profile) : profile
-      if (!taken)
-        throw new ToolRefusal(
-          `There is no profile ${args.subagent_type ?? 'coder'} to start; known are ${profiles.map(({ name }) => name).join(', ')}.`
-        )
+      const who = args.resume === undefined ? named(profiles, args.subagent_type) : resumed(profiles, args.resume, env.agent)
       const background = args.run_in_background ?? false
       const refusal = background
         ? ports.tasks()
@@ -66,22 +58,21 @@ Profiles:\n${profiles.map(({ name, description }) => `- ${name}: ${description}`
         : undefined
       if (refusal !== undefined) throw new ToolRefusal(refusal)
       return {
-        description: `Start ${taken.name}: ${args.description}`,
-        display: { kind: 'agent_call', agent_name: taken.name, prompt: args.prompt, ...(background ? { background } : {}) },
+        description: `Start ${who.profile.name}: ${args.description}`,
+        display: { kind: 'agent_call', agent_name: who.profile.name, prompt: args.prompt, ...(background ? { background } : {}) },
         accesses: [],
         limit_ms: 0, // the agent has a time of its own (`subagent.timeout_ms`)
-        approval_argument: taken.name,
+        approval_argument: who.profile.name,
         async run(_progress, signal) {
           try {
             const model = modelFor(args.model, pool, await ports.modelOf(env.agent))
             const child = await ports.subagents.child({
+              ...who,
               caller: env.agent,
-              profile: taken,
               description: args.description,
               tool_call_id: env.tool_call_id,
               background,
-              model,
-              ...(resume ? { resume } : {})
+              model
             })
             return await runChild(child, args, env, signal, ports)
           } catch (error) {
@@ -94,21 +85,14 @@ Profiles:\n${profiles.map(({ name, description }) => `- ${name}: ${description}`
   }
 }
 
-function known(id: string, caller: AgentHost): AgentHost {
-  const agent = caller.session.agent(id)
-  if (agent?.record.type !== 'sub' || agent.record.parent_agent_id !== caller.id || !agent.record.labels?.profile)
-    throw new ToolRefusal(`You have started no agent ${id}.`)
-  return agent
-}
-
 /** As a task of the caller, so that it can be moved to the background; without the pack of tasks it is waited for. */
 async function runChild(child: Child, args: Arguments, env: ToolEnv, signal: AbortSignal, ports: AgentToolPorts): Promise<ToolResult> {
   const tasks = ports.tasks()
   const timeout_ms = ports.timeoutMs()
   if (!tasks) {
     await child.announce()
-    const limited = timeout_ms > 0 ? AbortSignal.any([signal, AbortSignal.timeout(timeout_ms)]) : signal
-    return resultOf(child, await child.work(args.prompt, limited))
+    const time = limited(signal, timeout_ms)
+    return resultOf(child, await child.work(args.prompt, time.signal).finally(time.release))
   }
   let end: ChildEnd | undefined
   let begin = () => {}

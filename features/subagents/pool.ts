@@ -1,5 +1,5 @@
 /** Which model an agent gets that works for another one: the caller's, or one of the pool (`secondary_model`). */
-import { invalid } from '../../kernel/index.ts'
+import { invalid, Type } from '../../kernel/index.ts'
 import { type Config, experimentalSection, secondaryModelSection } from '../config/index.ts'
 import type { Llm } from '../llm/index.ts'
 import { type ChildModel, SubagentRefused } from './service.ts'
@@ -10,6 +10,9 @@ export interface Pool {
   readonly default_model?: string
   readonly force: boolean
 }
+
+/** Argument of a tool that starts agents, while there are models to choose from. */
+export const chosenModel = Type.Optional(Type.String({ description: 'One of the models that Agent lists' }))
 
 /** The pool that counts now; undefined: every agent works with the model of its caller. */
 export function poolOf(config: Config | undefined): Pool | undefined {

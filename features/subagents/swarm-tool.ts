@@ -1,8 +1,9 @@
 /** The tool AgentSwarm: one task for many items, each with an agent of its own. */
 import { type Static, Type } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
-import { modelFor, type Pool } from './pool.ts'
+import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { type Chosen, limited, named, resumed } from './chosen.ts'
+import { chosenModel, modelFor, type Pool } from './pool.ts'
 import { type Pace, runSwarm } from './schedule.ts'
 import { type Child, type ChildEnd, type ChildModel, SubagentRefused, type Subagents } from './service.ts'
 
@@ -19,25 +20,27 @@ export interface SwarmPorts {
 const maxItems = 128
 const placeholder = '{{item}}'
 
-const parameters = Type.Object(
-  {
-    description: Type.String({ minLength: 1, maxLength: 200, description: 'The work in a few words' }),
-    prompt_template: Type.String({ minLength: 1, description: `The task of each agent; ${placeholder} stands for its item` }),
-    items: Type.Array(Type.String({ minLength: 1 }), { maxItems, description: 'One agent for each' }),
-    resume_agent_ids: Type.Optional(
-      Type.Record(Type.String(), Type.String({ minLength: 1 }), { description: 'Agents that go on: id to what they are told' })
-    ),
-    subagent_type: Type.Optional(Type.String({ description: 'Profile of the agents; default coder' })),
-    model: Type.Optional(Type.String({ description: 'As in Agent' }))
-  },
-  { additionalProperties: false }
-)
-type Arguments = Static<typeof parameters>
+const fields = {
+  description: Type.String({ minLength: 1, maxLength: 200, description: 'The work in a few words' }),
+  prompt_template: Type.String({ minLength: 1, description: `The task of each agent; ${placeholder} stands for its item` }),
+  items: Type.Array(Type.String({ minLength: 1 }), { maxItems, description: 'One agent for each' }),
+  resume_agent_ids: Type.Optional(
+    Type.Record(Type.String(), Type.String({ minLength: 1 }), {
+      description: 'Agents that you started before, and that go on as what they are: id to what they are told'
+    })
+  ),
+  subagent_type: Type.Optional(Type.String({ description: 'Profile of the agents for the items; default coder' }))
+}
+const parameters = Type.Object(fields, { additionalProperties: false })
+const withModel = Type.Object({ ...fields, model: chosenModel }, { additionalProperties: false })
+type Arguments = Static<typeof withModel>
 
 interface Part {
   readonly label: string
   readonly prompt: string
-  readonly resume?: AgentHost
+  readonly who: Chosen
+  /** Its time, from its first start on. */
+  time?: ReturnType<typeof limited>
   child?: Child
   end?: ChildEnd
 }
@@ -45,11 +48,12 @@ interface Part {
 export function swarmTool(caller: AgentHost, ports: SwarmPorts): Tool | undefined {
   const profiles = ports.subagents.profilesFor(caller)
   if (profiles.length === 0) return undefined
+  const pool = ports.pool()
   return {
     name: 'AgentSwarm',
     description: `Gives one task to many agents at once, one for each item, and returns all their answers. For work that falls into independent pieces of one kind.
 It must be the only call of your response. At most ${maxItems} agents; at least two, unless agents are resumed.`,
-    parameters,
+    parameters: pool?.models ? withModel : parameters,
     source: 'builtin',
     prepare(args: Arguments, env) {
       const resumes = Object.entries(args.resume_agent_ids ?? {})
@@ -57,50 +61,45 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
         throw new ToolRefusal(`prompt_template must contain ${placeholder}.`)
       if (args.items.length + resumes.length > maxItems) throw new ToolRefusal(`At most ${maxItems} agents.`)
       if (resumes.length === 0 && args.items.length < 2) throw new ToolRefusal('A swarm has at least two items. Use Agent for one.')
-      const profile = profiles.find(({ name }) => name === (args.subagent_type ?? 'coder'))
-      if (!profile)
-        throw new ToolRefusal(
-          `There is no profile ${args.subagent_type} to start; known are ${profiles.map(({ name }) => name).join(', ')}.`
-        )
-      const parts: Part[] = [
-        ...resumes.map(([id, prompt]) => ({ label: id, prompt, resume: mine(id, env) })),
-        ...args.items.map(item => ({ label: item, prompt: args.prompt_template.replaceAll(placeholder, () => item) }))
-      ]
+      const parts: Part[] = resumes.map(([id, prompt]) => ({ label: id, prompt, who: resumed(profiles, id, env.agent) }))
+      for (const item of args.items) {
+        const prompt = args.prompt_template.replaceAll(placeholder, () => item)
+        parts.push({ label: item, prompt, who: named(profiles, args.subagent_type) })
+      }
+      const names = [...new Set(parts.map(({ who }) => who.profile.name))].join(', ')
       return {
         description: `Start ${parts.length} agents: ${args.description}`,
-        display: { kind: 'agent_call', agent_name: profile.name, prompt: args.prompt_template },
+        display: { kind: 'agent_call', agent_name: names, prompt: args.prompt_template },
         accesses: [{ kind: 'exclusive' as const }],
         limit_ms: 0, // each agent has a time of its own (`subagent.timeout_ms`)
-        approval_argument: profile.name,
+        approval_argument: names,
         async run(progress, signal) {
           try {
-            const model = modelFor(args.model, ports.pool(), await ports.modelOf(env.agent))
+            const model = modelFor(args.model, pool, await ports.modelOf(env.agent))
             await ports.enter(env.agent)
-            const spec = { caller: env.agent, profile, tool_call_id: env.tool_call_id, background: false, model }
+            const spec = { caller: env.agent, tool_call_id: env.tool_call_id, background: false, model }
             const timeout = ports.timeoutMs()
-            const until = timeout > 0 ? AbortSignal.any([signal, AbortSignal.timeout(timeout)]) : signal
+            let over = 0
             const members = parts.map((part, swarm_index) => ({
               async work(attempt: number, mayWait: () => boolean) {
+                part.time ??= limited(signal, timeout)
+                const { time } = part
                 try {
                   if (!part.child) {
                     const description = `${args.description}: ${part.label}`.slice(0, 200)
-                    part.child = await ports.subagents.child({
-                      ...spec,
-                      description,
-                      swarm_index,
-                      ...(part.resume ? { resume: part.resume } : {})
-                    })
+                    part.child = await ports.subagents.child({ ...spec, ...part.who, description, swarm_index })
                     await part.child.announce()
                   }
-                  const isLimited = (end: ChildEnd) => end.code === 'provider.rate_limit' && mayWait() && !until.aborted
+                  const isLimited = (end: ChildEnd) => end.code === 'provider.rate_limit' && mayWait() && !time.signal.aborted
                   const retry = attempt > 0 ? { origin: { kind: 'retry' } } : {}
                   const prompt = attempt > 0 ? 'The provider refused the last request for a while. Go on where you stopped.' : part.prompt
-                  part.end = await part.child.work(prompt, until, { ...retry, quiet: isLimited })
+                  part.end = await part.child.work(prompt, time.signal, { ...retry, quiet: isLimited })
                   if (isLimited(part.end)) return 'limited' as const
                 } catch (error) {
                   part.end = { status: 'failed', text: '', error: error instanceof Error ? error.message : String(error) }
                 }
-                const over = parts.filter(({ end }) => end).length
+                time.release()
+                over++
                 progress({
                   kind: 'progress',
                   text: `${over} of ${parts.length} agents have ended`,
@@ -109,7 +108,7 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
                 return 'over' as const
               }
             }))
-            await runSwarm(members, ports.pace(), until)
+            await runSwarm(members, ports.pace(), signal)
             return report(parts)
           } catch (error) {
             if (error instanceof SubagentRefused) throw new ToolRefusal(error.message)
@@ -119,13 +118,6 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
       }
     }
   }
-}
-
-function mine(id: string, env: ToolEnv): AgentHost {
-  const agent = env.agent.session.agent(id)
-  if (agent?.record.type !== 'sub' || agent.record.parent_agent_id !== env.agent.id)
-    throw new ToolRefusal(`You have started no agent ${id}.`)
-  return agent
 }
 
 function report(parts: readonly Part[]): ToolResult {

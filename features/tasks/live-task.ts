@@ -3,7 +3,7 @@ import type { Logger } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { TaskInfo } from './contract.ts'
 import { endOf, MAX_BYTES, TaskOutput } from './output.ts'
-import { type StopCause, type Task, type TaskOutcome, type TaskSpec, TaskStopped, type TaskView } from './service.ts'
+import { overtimeText, type StopCause, type Task, type TaskOutcome, type TaskSpec, TaskStopped, type TaskView } from './service.ts'
 
 export interface LivePorts {
   readonly agent: AgentHost
@@ -248,5 +248,3 @@ export class LiveTask implements Task {
     }
   }
 }
-
-const overtimeText = (ms: number) => `It took longer than ${ms / 1000} s.`

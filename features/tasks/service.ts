@@ -34,6 +34,9 @@ export class TaskStopped extends Error {
   }
 }
 
+/** Why work was stopped that took longer than it may. */
+export const overtimeText = (ms: number): string => `It took longer than ${ms / 1000} s.`
+
 /** What the work of a task gets. */
 export interface TaskRun {
   readonly id: string

@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Agents, toolResult, turnEnded, turnStarted } from '../../../features/agent/index.ts'
 import config from '../../../features/config/pack.ts'
+import { openSide } from '../../../features/fork/index.ts'
+import fork from '../../../features/fork/pack.ts'
 import type { Histories } from '../../../features/history/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
-import type { LlmRequest } from '../../../features/llm/index.ts'
+import { type LlmRequest, noUsage } from '../../../features/llm/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { abortPrompt } from '../../../features/prompts/index.ts'
 import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
@@ -48,6 +50,17 @@ const held = (until: Promise<unknown>, text = long('late')) => [
   { type: 'text', text } as const,
   { type: 'finish', reason: 'completed' } as const
 ]
+
+const answer = (text: string, output: number) => [
+  { type: 'text', text } as const,
+  { type: 'usage', usage: { ...noUsage, output } } as const,
+  { type: 'finish', reason: 'completed' } as const
+]
+/** Resolves when so many turns of the main agent are over. */
+async function over({ waitFor }: Started, count: number): Promise<void> {
+  let seen = 0
+  await waitFor(({ type, subject }) => type === 'prompt.completed' && subject === 'main' && ++seen >= count)
+}
 
 async function start(
   t: TestContextLike,
@@ -115,6 +128,26 @@ test('a short answer of a built-in profile is asked for more', async t => {
   await scene.prompt('start somebody')
   await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
   assert.match(String(scene.of('tool.result')[0]?.output), /the whole story/)
+})
+
+test('an agent that is asked for more counts what both answers took, and the short one when there is no other', async t => {
+  let broken = false
+  const llm = script(text => {
+    if (text.includes('start somebody')) return toolCalls(call({ prompt: 'do it' }))
+    if (text.includes('do it')) return answer('it is done', 7)
+    if (!text.includes('very short')) return 'done'
+    return broken ? failure({ code: 'provider.api_error', message: 'no', retryable: false, status: 400 }) : answer(long('whole story'), 70)
+  })
+  const scene = await start(t, llm)
+  await scene.prompt('start somebody')
+  await over(scene, 1)
+  broken = true
+  await scene.prompt('start somebody else')
+  await over(scene, 2)
+
+  assert.deepEqual(scene.of('subagent.completed')[0]?.usage, { ...noUsage, output: 77 })
+  assert.match(String(scene.of('tool.result')[1]?.output), /status: completed\n\nit is done$/)
+  assert.equal(scene.of('subagent.failed').length, 0)
 })
 
 test('several agents work side by side, and one that fails says how to go on with it', async t => {
@@ -337,6 +370,67 @@ test('a swarm gives one task to many, takes up again those that the provider ref
     [0, 1, 2]
   )
   assert.equal((await scene.call(readStatus, { params: { session_id: scene.session_id } })).data.swarm_mode, false)
+})
+
+test('each agent of a swarm has the time that an agent may take, from its start on, and who runs out of it has failed', async t => {
+  const items = ['ann', 'bob', 'cy', 'dee', 'eve', 'flo']
+  const llm = script(text => {
+    if (text.includes('swarm now'))
+      return toolCalls({ id: 's', name: 'AgentSwarm', args: { description: 'x', prompt_template: 'task {{item}}', items } })
+    return text.includes('task') ? held(new Promise(() => {})) : 'done'
+  })
+  const home = await freshDir()
+  await writeFile(join(home, 'config.toml'), '[subagent]\ntimeout_ms = 100\n')
+  // The last one begins when the time of the first is over.
+  const scene = await start(t, llm, { home, packs: [config, ...packs], config: { subagents: { swarm_spacing_ms: 150 } } })
+  await scene.prompt('swarm now')
+  await over(scene, 1)
+
+  const output = String(scene.of('tool.result')[0]?.output)
+  assert.equal(output.split('status: cancelled\nreason: It took longer than 0.1 s.').length, 1 + items.length, output)
+  assert.equal(scene.of('subagent.failed').length, items.length)
+})
+
+test('a swarm takes agents up again as what they are, and no side conversation of the user', async t => {
+  const again = (id: string) =>
+    toolCalls({
+      id: `again-${id}`,
+      name: 'AgentSwarm',
+      args: { description: 'x', prompt_template: 'x', items: [], resume_agent_ids: { [id]: 'go on' } }
+    })
+  const llm = script(text => {
+    if (text.includes('start somebody')) return toolCalls(call({ prompt: 'look around', subagent_type: 'explore' }))
+    if (text.includes('resume the first')) return again('agent-0')
+    if (text.includes('resume the side')) return again('agent-1')
+    return long('here it is')
+  })
+  const scene = await start(t, llm, { packs: [...packs, fork] })
+  await scene.prompt('start somebody')
+  await over(scene, 1)
+  await scene.prompt('resume the first')
+  await over(scene, 2)
+  assert.equal((await scene.call(openSide, { params: { session_id: scene.session_id } })).data.agent_id, 'agent-1')
+  await scene.prompt('resume the side')
+  await over(scene, 3)
+
+  assert.deepEqual(
+    scene.of('subagent.spawned').map(({ subagentId, subagentName }) => [subagentId, subagentName]),
+    [
+      ['agent-0', 'explore'],
+      ['agent-0', 'explore']
+    ]
+  )
+  assert.match(String(scene.of('tool.result').at(-1)?.output), /You have started no agent agent-1\./)
+})
+
+test('a swarm can choose a model where there are models to choose from', async t => {
+  const llm = scriptedLlm('ok')
+  const scene = await start(t, llm)
+  await scene.prompt('hello')
+  await over(scene, 1)
+  const tool = llm.requests[0]?.tools.find(({ name }) => name === 'AgentSwarm')
+  assert.ok(tool)
+  assert.ok(!Object.hasOwn((tool.parameters as { properties: object }).properties, 'model'))
 })
 
 test('a swarm has its response for itself', async t => {
