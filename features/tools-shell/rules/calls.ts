@@ -4,14 +4,14 @@ import { carriedAt, commandPlaces, commandsBegin, entersShell, ownWords, runsOth
 import { isInput, isNothing } from './files-in.ts'
 import { DARK, type Findings, OPEN, suspicion } from './findings.ts'
 import {
-  computes,
-  isInterpreter,
+  computing,
+  interpreters,
   isUnknown,
   programAt,
   programTexts,
   readsProgram,
-  readsScript,
   runsScript,
+  scriptReaders,
   takesCommands,
   takesScript
 } from './scripts.ts'
@@ -43,7 +43,7 @@ function positions(call: Call, found: Findings): void {
   const from = commandsBegin(values)
   const carried = carriedAt(values) ?? 0
   const unknown = from === undefined && (keepsCommands(values) || isUnknown(name))
-  if (unknown || isInterpreter(name)) for (const text of inputsOf(command)) found.later(() => found.program(text ?? ''), suspicion)
+  if (unknown || interpreters.test(name)) for (const text of inputsOf(command)) found.later(() => found.program(text ?? ''), suspicion)
   if (from === undefined && !unknown) return
   const place = unknown || runsScript(values) ? suspicion : undefined
   const quiet = carried > 0 && !isUnknown(baseOf(values[carried]!)) && !runsOthers(baseOf(values[carried]!)) // its words are no commands
@@ -76,7 +76,7 @@ function begins(call: Call, found: Findings): void {
   if (name === 'xargs' && carriedAt(values) === rest.length) found.suspect(`${rest.at(-1)} ${DARK}`)
   const spoken = spokenFor(values)
   if (spoken !== undefined) found.suspect(spoken)
-  if (computes(name)) for (const word of words.slice(1)) found.computed(word)
+  if (computing.has(name)) for (const word of words.slice(1)) found.computed(word)
   if (name === 'git') git(rest, found)
   for (const index of takesScript(name, values)) {
     if (isDark(words[index]) || values[index]!.includes('{}')) found.doubt()
@@ -140,7 +140,7 @@ function input({ command, words, values }: Call, name: string, found: Findings):
   const fed = command.redirects.findLast(isInput)
   if (name === 'exec' && fed && carriedAt(values) === undefined) found.doubt() // what follows reads from there
   const enters = entersShell(values)
-  if (!readsScript(name) && !enters) return
+  if (!scriptReaders.has(name) && !enters) return
   for (const text of inputs) {
     if (text === undefined) found.doubt()
     else found.text(text, { plain: !isBash(name) })

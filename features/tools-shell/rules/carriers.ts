@@ -1,5 +1,5 @@
 /** Programs that run others: which, and where in their words. What else words of programs make them do is in `flags.ts`. */
-import { leads } from './flags.ts'
+import { leading } from './flags.ts'
 import { baseOf, list, shells } from './words.ts'
 
 /** Programs that run the rest of their words: `name:flags that take the next word:words between flags and command`. */
@@ -38,6 +38,14 @@ export const runners = new Set(
 /** Programs that run others for what they find. */
 export const searches = new Set(['fd', 'fdfind', 'find'])
 
+/** Words after which a command stands that the program runs for what it finds. */
+const executing = new Map([
+  ['fd', /^(?:-\w*[xX]|--exec(?:-batch)?)$/],
+  ['fdfind', /^(?:-\w*[xX]|--exec(?:-batch)?)$/],
+  ['find', /^-(?:exec|ok)(?:dir)?$/],
+  ['git', /^(?:foreach|run|-x|--exec)$/]
+])
+
 /** Programs whose words after one of the second kind are a command, or the text of one. */
 export const launchers = new Set(list('bun bundle conda direnv docker kubectl nix nix-shell npm perf pipenv pnpm podman poetry uv yarn'))
 const launching = /^(?:exec|x|run|dlx|stat|record|-c|--call|--command|--run|--)$/
@@ -63,9 +71,9 @@ export function commandsBegin(words: readonly string[]): number | undefined {
 export function launchMark(words: readonly string[]): number {
   const name = baseOf(words[0] ?? '')
   if (!launchers.has(name)) return -1
-  return words.findIndex(
-    (word, index) => launching.test(word) && (!scripted.has(name) || /^(?:exec|dlx)$/.test(word) || (word !== '--' && leads(index, words)))
-  )
+  if (!scripted.has(name)) return words.findIndex(word => launching.test(word))
+  const last = leading(words)
+  return words.findIndex((word, index) => launching.test(word) && (/^(?:exec|dlx)$/.test(word) || (word !== '--' && index <= last)))
 }
 
 /** Whether what the launcher runs is a script that the project names: the words after it are its arguments. */
@@ -104,7 +112,7 @@ export function commandPlaces(words: readonly string[]): number[] {
   const name = baseOf(words[0] ?? '')
   const carried = carriedAt(words)
   if (carried !== undefined) return runsNamedScript(words) ? [] : [carried]
-  const mark = executes(name)
+  const mark = executing.get(name)
   return mark ? words.flatMap((word, at) => (mark.test(word) && at + 1 < words.length ? [at + 1] : [])) : []
 }
 
@@ -115,13 +123,6 @@ export function ownWords(words: readonly string[]): readonly [number, number] {
   const mark = launchMark(words)
   if (mark > 0 ? runsNamedScript(words) : !carriers.has(name)) return [0, 0]
   return [Math.max(mark, 0) + 1, carriedAt(words) ?? words.length]
-}
-
-/** Words after which a command stands that the program runs for what it finds. */
-function executes(name: string): RegExp | undefined {
-  if (name === 'find') return /^-(?:exec|ok)(?:dir)?$/
-  if (name === 'fd' || name === 'fdfind') return /^(?:-\w*[xX]|--exec(?:-batch)?)$/
-  return name === 'git' ? /^(?:foreach|run|-x|--exec)$/ : undefined
 }
 
 /** Whether it runs a shell that gets its commands from the input. */
@@ -135,15 +136,13 @@ export function entersShell(words: readonly string[]): boolean {
 /** Where commands begin that a rule has to name: at the first word, and where one carries another. */
 export function commandsFrom(words: readonly string[]): number[] {
   const found = [0]
-  for (let at = chosenAt(words); at !== undefined && found.length < CARRIED; ) {
-    const from: number = found.at(-1)! + at
+  for (let from = 0; found.length < CARRIED; ) {
+    const own = words.slice(from)
+    const name = baseOf(own[0] ?? '')
+    const at = carriers.has(name) && !chosen.has(name) ? carriedAt(own) : undefined
+    if (at === undefined) break
+    from += at
     found.push(from)
-    at = chosenAt(words.slice(from))
   }
   return found
-}
-
-function chosenAt(words: readonly string[]): number | undefined {
-  const name = baseOf(words[0] ?? '')
-  return carriers.has(name) && !chosen.has(name) ? carriedAt(words) : undefined
 }

@@ -4,20 +4,21 @@
  */
 import { list, SHELLS } from './words.ts'
 
-/** Whether a word of a program is one; `words[0]` is the program. */
-export type Risk = (word: string, index: number, words: readonly string[]) => boolean
+/** Made for the words of one command (`words[0]` is the program): whether the word at an index is one. */
+export type Risk = (words: readonly string[]) => (word: string, index: number) => boolean
 
 /** Letters of short flags, names of long ones, harmless flags that such a name begins with, and other words. */
 function flags(letters: string, names = '', harmless = '', others?: RegExp): Risk {
   const long = list(names)
   const free = new Set(list(harmless))
-  return word => {
+  const risks = (word: string) => {
     if (others?.test(word)) return true
     if (!word.startsWith('-')) return false
     const name = word.replace(/^--?|=.*$/gs, '')
     if (word.startsWith('--')) return name !== '' && !free.has(name) && long.some(full => full.startsWith(name))
     return [...name].some(letter => letters.includes(letter))
   }
+  return () => risks
 }
 
 /**
@@ -26,16 +27,15 @@ function flags(letters: string, names = '', harmless = '', others?: RegExp): Ris
  */
 function own(letters: string, names: string, bare: RegExp, others?: RegExp): Risk {
   const risk = flags(letters, names, '', others)
-  const operands = new WeakMap<readonly string[], number>()
-  return (word, index, words) => {
-    const known = operands.get(words) ?? leading(words, bare)
-    operands.set(words, known)
-    return index <= known && risk(word, index, words)
+  return words => {
+    const last = leading(words, bare)
+    const risks = risk(words)
+    return (word, index) => index <= last && risks(word, index)
   }
 }
 
-/** How far flags and what may be their values lead. */
-function leading(words: readonly string[], bare?: RegExp): number {
+/** Index of the last word before which only flags, and what may be their values, come. */
+export function leading(words: readonly string[], bare?: RegExp): number {
   const isFlag = (word: string) => /^[-+]/.test(word)
   const first = words.findIndex(
     (word, at) => at > 0 && !isFlag(word) && (at === 1 || !isFlag(words[at - 1]!) || bare?.test(words[at - 1]!))
@@ -43,26 +43,11 @@ function leading(words: readonly string[], bare?: RegExp): number {
   return first < 0 ? words.length : first
 }
 
-/** What is asked of the same words again and again: which of them there are, and how far flags and what may be their values lead. */
-const facts = new WeakMap<readonly string[], { readonly all: ReadonlySet<string>; readonly leading: number }>()
-
-function factsOf(words: readonly string[]) {
-  const known = facts.get(words)
-  if (known) return known
-  const made = { all: new Set(words), leading: leading(words) }
-  facts.set(words, made)
-  return made
-}
-
-/** Whether only flags, and what may be their values, come before the word. */
-export function leads(index: number, words: readonly string[]): boolean {
-  return index <= factsOf(words).leading
-}
-
-const includes = (words: readonly string[], names: readonly string[]) => names.some(name => factsOf(words).all.has(name))
-
 /** The second operand is written. */
-const secondOperand: Risk = (word, index, words) => !word.startsWith('-') && words.slice(1, index).some(other => !other.startsWith('-'))
+const secondOperand: Risk = words => {
+  const first = words.findIndex((word, at) => at > 0 && !word.startsWith('-'))
+  return (word, index) => index > first && !word.startsWith('-')
+}
 
 const gitFlags = flags(
   'O',
@@ -83,27 +68,33 @@ function setsConfig(words: readonly string[], at: number): boolean {
   return (!gets && (others.length > 0 || first === 'edit')) || rest.some(word => word.startsWith('-') && !shown.test(word))
 }
 
-const git: Risk = (word, index, words) =>
-  gitFlags(word, index, words) ||
-  (word === 'config' && leads(index, words) && setsConfig(words, index)) ||
-  ((/^-[cC]/.test(word) || gitCommands.has(word)) && leads(index, words)) ||
-  (word === 'run' && includes(words, ['bisect'])) ||
-  (/^-[cu]/.test(word) && includes(words, ['clone', 'shell'])) ||
-  (/^-x/.test(word) && includes(words, ['rebase', 'difftool'])) ||
-  (/^-o/.test(word) && includes(words, ['archive', 'bugreport', 'diagnose', 'format-patch', 'mailsplit']))
+const git: Risk = words => {
+  const risks = gitFlags(words)
+  const last = leading(words)
+  const all = new Set(words)
+  const has = (...names: readonly string[]) => names.some(name => all.has(name))
+  return (word, index) =>
+    risks(word, index) ||
+    (word === 'config' && index <= last && setsConfig(words, index)) ||
+    ((/^-[cC]/.test(word) || gitCommands.has(word)) && index <= last) ||
+    (word === 'run' && has('bisect')) ||
+    (/^-[cu]/.test(word) && has('clone', 'shell')) ||
+    (/^-x/.test(word) && has('rebase', 'difftool')) ||
+    (/^-o/.test(word) && has('archive', 'bugreport', 'diagnose', 'format-patch', 'mailsplit'))
+}
 
 const tarFlags = flags(
   'FI',
   'checkpoint-action info-script new-volume-script rmt-command rsh-command to-command use-compress-program',
   'checkpoint'
 )
-const tar: Risk = (word, index, words) => tarFlags(word, index, words) || (index === 1 && /^[a-zA-Z]*[FI]/.test(word))
+const tar: Risk = words => (word, index) => tarFlags(words)(word, index) || (index === 1 && /^[a-zA-Z]*[FI]/.test(word))
 
-const sed: Risk = (word, index, words) => /^(?:-[^-]*[if]|--(?:i|f))/.test(word) || !isHarmlessSed(word, index, words)
+const sed: Risk = words => (word, index) => /^(?:-[^-]*[if]|--(?:i|f))/.test(word) || !isHarmlessSed(word, index, words)
 
 /** Some work elsewhere, some name programs. */
 const npmFlags = flags('C', 'cwd dir globalconfig node-options prefix script-shell shell userconfig')
-const npm: Risk = (word, index, words) => npmFlags(word, index, words) || (index === 1 && /^(?:c|config|edit|explore|set)$/.test(word))
+const npm: Risk = words => (word, index) => npmFlags(words)(word, index) || (index === 1 && /^(?:c|config|edit|explore|set)$/.test(word))
 
 const curlFlags = flags(
   'cDEJKoOT',
@@ -112,31 +103,37 @@ const curlFlags = flags(
   'proto',
   /%output|^file:|^(?:-\w+|[^@/]*=)?@|^[^@/]*=</i
 )
-const curl: Risk = (word, index, words) =>
-  curlFlags(word, index, words) || (/^--data-u/.test(words[index - 1] ?? '') && /^[^=]*@/.test(word))
+const curl: Risk = words => (word, index) =>
+  curlFlags(words)(word, index) || (/^--data-u/.test(words[index - 1] ?? '') && /^[^=]*@/.test(word))
 
 /** A file that lies elsewhere is sent: `gh pr create --body-file /etc/passwd`. */
-const gh: Risk = (word, index, words) => {
-  if (/^(?:alias|codespace|config|cs|ext|extension)$/.test(word) && leads(index, words)) return true
-  const valued = /^(?:-F|--(?:body-file|field|input|notes-file))$/.test(words[index - 1] ?? '')
-  const file = /^--(?:body-file|input|notes-file)=(.*)/s.exec(word)?.[1] ?? (valued ? word.replace(/^[^=@]*=?@/, '') : '')
-  return /^(?:[/~]|\.\.(?:\/|$))|\/\.\.(?:\/|$)/.test(file)
+const gh: Risk = words => {
+  const last = leading(words)
+  return (word, index) => {
+    if (/^(?:alias|codespace|config|cs|ext|extension)$/.test(word) && index <= last) return true
+    const valued = /^(?:-F|--(?:body-file|field|input|notes-file))$/.test(words[index - 1] ?? '')
+    const file = /^--(?:body-file|input|notes-file)=(.*)/s.exec(word)?.[1] ?? (valued ? word.replace(/^[^=@]*=?@/, '') : '')
+    return /^(?:[/~]|\.\.(?:\/|$))|\/\.\.(?:\/|$)/.test(file)
+  }
 }
 
 const python = own('c', '', /^-[bBdEhiIOPqsSuvVx]+$|^-[WX]./, /^-$/)
 /** Modules that run a program given on the line. */
 const runningModules = /^(?:IPython|asyncio|code|idlelib|pdb|timeit|xonsh)\b/
-const pythonOrModule: Risk = (word, index, words) => {
+const pythonOrModule: Risk = words => {
   const at = words.findIndex((each, place) => place > 0 && !/^-(?:[bBdEhiIOPqsSuvVx]+|[WX].+)$/.test(each))
   const flag = /^-[bBdEhiIOPqsSuvVx]*m(.*)/.exec(words[at] ?? '')
-  if (!flag || index <= at) return python(word, index, words)
-  return runningModules.test(flag[1] || (words[at + 1] ?? '')) // what follows belongs to the module
+  const risks = python(words)
+  if (!flag) return risks
+  const runs = runningModules.test(flag[1] || (words[at + 1] ?? ''))
+  return (word, index) => (index <= at ? risks(word, index) : runs) // what follows belongs to the module
 }
 
-const risks: readonly (readonly [string, Risk])[] = [
+/** By names of programs; a pattern stands for any word that fits it. */
+const risks: readonly (readonly [string, Risk | RegExp])[] = [
   [
     'awk gawk mawk nawk',
-    word => /system|getline|@|^(?:-[dfiopDEl]|--[a-z])/.test(word) || /[>|]/.test(word.split('print').slice(1).join(' '))
+    () => word => /system|getline|@|^(?:-[dfiopDEl]|--[a-z])/.test(word) || /[>|]/.test(word.split('print').slice(1).join(' '))
   ],
   ['fish', own('cCop', 'command init-command profile', /^-[iln]+$/)],
   [
@@ -160,33 +157,30 @@ const risks: readonly (readonly [string, Risk])[] = [
   ['cargo', flags('', 'config manifest-path')],
   ['cmake', flags('CEP')],
   ['curl', curl],
-  ['emacs', word => /^(?:-[fl]|--?(?:batch|eval|execute|funcall|insert|load|script))/.test(word)],
+  ['emacs', /^(?:-[fl]|--?(?:batch|eval|execute|funcall|insert|load|script))/],
   ['deno', flags('', '', '', /^eval$/)],
   ['env', flags('S', 'split-string')],
   ['fd fdfind', flags('xX', 'exec exec-batch')],
-  ['find', word => /^-(?:exec|execdir|ok|okdir|delete|fprint|fprint0|fprintf|fls|files0-from)$/.test(word)],
-  ['gdb', word => /^--?(?:e|x|command|iex|ix|init)/.test(word)],
+  ['find', /^-(?:exec|execdir|ok|okdir|delete|fprint|fprint0|fprintf|fls|files0-from)$/],
+  ['gdb', /^--?(?:e|x|command|iex|ix|init)/],
   ['gh glab', gh],
   ['git', git],
-  [
-    'go',
-    (word, _index, words) => /^--?(?:exec|toolexec|vettool|overlay|modfile|o|C)(?:=|$)/.test(word) || (word === '-w' && words[1] === 'env')
-  ],
-  ['ip', word => /^(?:exec|-b(?:atch)?)$/.test(word)],
+  ['go', words => word => /^--?(?:exec|toolexec|vettool|overlay|modfile|o|C)(?:=|$)/.test(word) || (word === '-w' && words[1] === 'env')],
+  ['ip', /^(?:exec|-b(?:atch)?)$/],
   ['jobs', flags('x')],
   ['just', flags('cdf', 'command dotenv-path justfile shell shell-arg working-directory')],
   ['less more', flags('kOoT', 'lesskey-content lesskey-file lesskey-src log-file LOG-FILE tag-file', '', /^\+/)],
   ['lua luajit', own('eil', '', /^-v$/)],
   ['make gmake', flags('CEfI', 'directory eval file include-dir makefile', '', /^[\w.]+(?:!=|[:+?]*=(?![\w.,-]*$))|^\.?(?:SHELL|MAKEF)/)],
   ['man', flags('CHlP', 'config-file html local-file pager')],
-  ['mariadb mysql', word => /^(?:\s*system\b|--(?:init-command|pager|plugin-dir|tee)|-A?e?\\!)|\\!|\b(?:dump|out)file\b/i.test(word)],
+  ['mariadb mysql', /^(?:\s*system\b|--(?:init-command|pager|plugin-dir|tee)|-A?e?\\!)|\\!|\b(?:dump|out)file\b/i],
   ['npm pnpm yarn', npm],
   ['npx pnpx bunx', flags('c', 'call')],
-  ['openssl', word => /^-(?:config|engine|keyout|out|provider(?:-path)?|writerand)$/.test(word)],
+  ['openssl', /^-(?:config|engine|keyout|out|provider(?:-path)?|writerand)$/],
   ['osascript', own('el', '', /^-i$/)],
   ['perl', own('eEiImM', '', /^-[tTuUwWX]+$/)],
   ['php', own('BdERrz', '', /^-[nqs]$/)],
-  ['psql', word => /\\|^-[^-]*[foLv]|^--(?:file|log-file|output|variable)|\bprogram\b/i.test(word)],
+  ['psql', /\\|^-[^-]*[foLv]|^--(?:file|log-file|output|variable)|\bprogram\b/i],
   ['python pypy', pythonOrModule],
   ['rg', flags('', 'hostname-bin pre')],
   [
@@ -204,17 +198,14 @@ const risks: readonly (readonly [string, Risk])[] = [
   ['split', flags('', 'filter')],
   [
     'sqlite',
-    word =>
-      /^-(?:cmd|init)|\.(?!(?:databases|headers?|indexes|mode|schema|tables)\b)[a-z]+\s|\b(?:edit|load_extension|readfile|writefile)\s*\(/i.test(
-        word
-      )
+    /^-(?:cmd|init)|\.(?!(?:databases|headers?|indexes|mode|schema|tables)\b)[a-z]+\s|\b(?:edit|load_extension|readfile|writefile)\s*\(/i
   ],
   ['ssh scp sftp', flags('EFoSw')],
   ['tar', tar],
   ['tcpdump', flags('Vwz')],
   ['tree', flags('o')],
   ['uniq xxd', secondOperand],
-  ['vim nvim vi view ex', word => /^(?:\+|-[cSsuUwWi]|--cmd|--startuptime)/.test(word)],
+  ['vim nvim vi view ex', /^(?:\+|-[cSsuUwWi]|--cmd|--startuptime)/],
   [
     'wget',
     flags(
@@ -226,7 +217,12 @@ const risks: readonly (readonly [string, Risk])[] = [
   ['yq', flags('is', 'inplace split-exp')],
   ['zip', flags('T', 'unzip-command')]
 ]
-const byName = new Map(risks.flatMap(([names, risk]) => list(names).map(name => [name, risk] as const)))
+const byName = new Map(
+  risks.flatMap(([names, given]) => {
+    const risk: Risk = given instanceof RegExp ? () => word => given.test(word) : given
+    return list(names).map(name => [name, risk] as const)
+  })
+)
 
 /** What is known of a program; a version in its name does not count. Undefined: nothing. */
 export function riskOf(name: string): Risk | undefined {

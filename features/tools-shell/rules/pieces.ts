@@ -4,7 +4,7 @@ import { matchText } from '../../tools/index.ts'
 import { carriedAt, commandsFrom, launchMark, runsOthers } from './carriers.ts'
 import { type Files, isHarmless } from './files-in.ts'
 import { riskOf } from './flags.ts'
-import { computes, flagged, readsInput, runsScript } from './scripts.ts'
+import { computing, flagged, readsInput, runsScript } from './scripts.ts'
 import type { Values } from './survey.ts'
 import { baseOf, climbs, isPlain, literal, mayBeFlags, textOf, WORDS } from './words.ts'
 
@@ -22,8 +22,7 @@ export function piecesOf(node: SyntaxNode, line: string, files: Files, values: V
   if (node.type === 'TestCommand') return [{ text: line.slice(node.pos, node.end), spelled: !onlyLooks(node.expression) }]
   if (node.type !== 'Command' || !node.name || node.args.length >= WORDS) return [{ text: line.slice(node.pos, node.end), spelled: true }]
   const words = [node.name.value, ...node.args.map(each => (each.type === 'Word' ? textOf(each) : each.text))]
-  const spelled = mustSpell(words)
-  const flags = hasRiskyFlags(words)
+  const { spelled, risky } = mustSpell(words)
   const reads = readsInput(words)
   const prefix = node.prefix.map(each => pieceOf(each, line, files, true))
   const leads = literal(node.name) === undefined || climbs(node.name.value)
@@ -31,7 +30,7 @@ export function piecesOf(node: SyntaxNode, line: string, files: Files, values: V
   let index = 0
   const suffix = node.suffix.map(each => {
     if (each.type !== 'Word' && each.type !== 'Assignment') return pieceOf(each, line, files, reads)
-    const hidden = each.type === 'Word' && (climbs(textOf(each)) || (flags && (mayBeFlags(each, files.moves) || values.sets(each))))
+    const hidden = each.type === 'Word' && (climbs(textOf(each)) || (risky && (mayBeFlags(each, files.moves) || values.sets(each))))
     return pieceOf(each, line, files, spelled.has(++index) || hidden || reads || files.own.has(each))
   })
   return [...prefix, name, ...suffix].filter(piece => piece !== undefined)
@@ -111,26 +110,25 @@ function readingsOf(given: readonly Piece[]): Reading[] {
   })
 }
 
-/** Indexes of the words that a rule must spell out: no wildcard stands for them. `words[0]` is the program. */
-function mustSpell(words: readonly string[]): ReadonlySet<number> {
+/**
+ * Indexes of the words that a rule must spell out: no wildcard stands for them. `words[0]` is the program. `risky`: a file pattern among the
+ * words could come out as a flag that matters.
+ */
+function mustSpell(words: readonly string[]): { readonly spelled: ReadonlySet<number>; readonly risky: boolean } {
   const found = new Set<number>()
-  for (const from of commandsFrom(words)) {
+  const begins = commandsFrom(words)
+  for (const from of begins) {
     const own = words.slice(from)
     const name = baseOf(own[0]!)
     const whole = alwaysWhole(name, own)
-    const risk = riskOf(name)
+    const risks = riskOf(name)?.(own)
     const mark = launchMark(own)
     if (from > 0) found.add(from)
     if (mark > 0 && !runsScript(own)) found.add(from + mark)
-    for (const [index, word] of own.entries()) if (whole || (index > 0 && risk?.(word, index, own))) found.add(from + index)
+    for (const [index, word] of own.entries()) if (whole || (index > 0 && risks?.(word, index))) found.add(from + index)
     if (whole) break
   }
-  return found
-}
-
-/** Whether a file pattern among the words could come out as a flag that matters. */
-function hasRiskyFlags(words: readonly string[]): boolean {
-  return commandsFrom(words).some(from => isRisky(baseOf(words[from]!)))
+  return { spelled: found, risky: begins.some(from => isRisky(baseOf(words[from]!))) }
 }
 
 const isRisky = (name: string): boolean => riskOf(name) !== undefined || flagged.has(name)
@@ -146,5 +144,5 @@ function alwaysWhole(name: string, words: readonly string[]): boolean {
     const carried = baseOf(words[carriedAt(words) ?? words.length] ?? 'echo')
     return isRisky(carried) || runsOthers(carried)
   }
-  return computes(name)
+  return computing.has(name)
 }

@@ -6,11 +6,13 @@ import { baseOf, list, shells } from './words.ts'
 
 /** Builtins that assign to variables or compute with their words (`a[$(...)]` runs a command there). */
 const assigning = new Set(list('declare export getopts let local printf read readonly set shopt test typeset unset wait ['))
+/** Those, and the ones that run what stands somewhere in their words. */
+export const computing: ReadonlySet<string> = new Set([...assigning, ...runners])
 /** Those of them that are harmless without one of their flags. */
 export const flagged = new Set(['printf', 'test', '[', 'wait'])
 
 /** Interpreters of other languages, and programs whose texts may begin commands: what stands in their words is looked through for commands. */
-const interpreters =
+export const interpreters =
   /^(?:deno|ed|emacs|ex|expect|g?make|gdb|less|lua(?:jit)?|more|node(?:js)?|n?vim?|osascript|perl|php|pypy|python|ruby|sftp|sqlite|tclsh|view)[\d.]*$/
 
 const isAwk = /^[gmn]?awk$/
@@ -34,17 +36,13 @@ export function isUnknown(name: string): boolean {
   return !assigning.has(name) && !launchers.has(name) && !interpreters.test(name) && !namers.has(name) && (half.has(name) || !riskOf(name))
 }
 
-export const isInterpreter = (name: string): boolean => interpreters.test(name)
-
 /** Words that hold the text of a program that may run commands: all of an interpreter, of others those after or in flags that run something. */
 export function programTexts(words: readonly string[]): string[] {
   const name = baseOf(words[0] ?? '')
-  const risk = riskOf(name)
   if (interpreters.test(name)) return words.slice(1)
-  if (half.has(name)) return []
-  return words.filter(
-    (word, index) => index > 0 && (risk?.(word, index, words) || (index > 1 && risk?.(words[index - 1]!, index - 1, words)))
-  )
+  const risks = half.has(name) ? undefined : riskOf(name)?.(words)
+  if (!risks) return []
+  return words.filter((word, index) => index > 0 && (risks(word, index) || (index > 1 && risks(words[index - 1]!, index - 1))))
 }
 
 /** Index of the word that is the text of a program in another language. */
@@ -68,17 +66,15 @@ export function readsProgram(words: readonly string[]): boolean {
   return name === 'ed' || name === 'ex' || rest.every(word => word.startsWith('-') && !/^(?:-[hvV]|--(?:help|test|version))$/.test(word))
 }
 
-/** Whether its commands may come from its input, in the language of the shell. */
-export function readsScript(name: string): boolean {
-  return shells.has(name) || ['at', 'batch', 'crontab', 'su', 'source', '.'].includes(name)
-}
+/** Programs whose commands may come from their input, in the language of the shell. */
+export const scriptReaders: ReadonlySet<string> = new Set([...shells, 'at', 'batch', 'crontab', 'su', 'source', '.'])
 
 /** Whether it runs what comes from its input, of which a rule says nothing. */
 export function readsInput(words: readonly string[]): boolean {
   const name = baseOf(words[0] ?? '')
   return (
     readsProgram(words) ||
-    (readsScript(name) && words.every((word, at) => at === 0 || /^(?:[-+](?!-(?:help|version)$)|\/(?:dev|proc)\/)/.test(word)))
+    (scriptReaders.has(name) && words.every((word, at) => at === 0 || /^(?:[-+](?!-(?:help|version)$)|\/(?:dev|proc)\/)/.test(word)))
   )
 }
 
@@ -120,6 +116,3 @@ function replacesCommand(words: readonly string[]): boolean {
     return commandsFrom(own).some(at => own[at] === '{}')
   })
 }
-
-/** Whether the builtin assigns or computes with its words. */
-export const computes = (name: string): boolean => assigning.has(name) || runners.has(name)

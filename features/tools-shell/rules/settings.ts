@@ -1,5 +1,5 @@
 /** Programs under other names, and what a line leaves behind for programs to run: settings, aliases, variables. */
-import { leads } from './flags.ts'
+import { leading } from './flags.ts'
 import { baseOf, list } from './words.ts'
 
 /** Programs that give another name to a program. */
@@ -55,7 +55,8 @@ const programKey =
 /** Whether the command keeps something that a program will run, as far as the name of the setting tells. */
 export function keepsCommands(words: readonly string[]): boolean {
   const keeper = keepers.get(baseOf(words[0] ?? ''))
-  const at = keeper ? words.findIndex((word, index) => index > 0 && keeper.test(word) && leads(index, words)) : -1
+  if (!keeper) return false
+  const at = words.slice(0, leading(words) + 1).findIndex((word, index) => index > 0 && keeper.test(word))
   if (at < 0) return false
   const key = words.slice(at + 1).find(word => !/^(?:-.*|add|get|import|list|set|unset)$/.test(word))
   return key !== undefined && (/^["']?[$`]/.test(key) || programKey.test(`${words[at]} ${key}`))
