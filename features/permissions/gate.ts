@@ -1,9 +1,16 @@
 /** The permission gate before a tool call: decides, asks the user where needed, remembers the answer. */
 import { homedir } from 'node:os'
-import { type Logger, realAt } from '../../kernel/index.ts'
+import type { Logger } from '../../kernel/index.ts'
 import { type ApprovalAnswer, approvals, type InteractionEnd, type Interactions, unattendedFailure } from '../interactions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import type { ToolCallContext, ToolDecision, ToolDenial, ToolDisplay, ToolVerdict } from '../tools/index.ts'
+import {
+  type ToolCallContext,
+  type ToolDecision,
+  type ToolDenial,
+  type ToolDisplay,
+  type ToolVerdict,
+  withoutLinks
+} from '../tools/index.ts'
 import { decide } from './chain.ts'
 import type { Approval, Permissions } from './contract.ts'
 import { findWorkTree } from './control-files.ts'
@@ -22,16 +29,17 @@ export interface GatePorts {
 /** Verdict for a call that is about to run: `run`, `deny`, or that the user must be asked. */
 export async function permit(context: ToolCallContext, ports: GatePorts): Promise<ToolVerdict> {
   const { agent, cwd } = context.env
+  let workTree: ReturnType<typeof findWorkTree> | undefined
   const opinion = await decide({
     tool: context.tool.name,
     execution: context.execution,
     mode: await ports.permissions.mode(agent),
     ...(await ports.rules()),
     remembered: await ports.remembered(agent),
-    cwd: await resolved(cwd),
-    home: await resolved(ports.home),
-    agent_dir: await resolved(agent.dir),
-    workTree: () => findWorkTree(cwd)
+    cwd: await withoutLinks(cwd),
+    home: await withoutLinks(ports.home),
+    agent_dir: await withoutLinks(agent.dir),
+    workTree: () => (workTree ??= findWorkTree(cwd))
   })
   if (opinion.kind === 'approve') return { kind: 'run' }
   if (opinion.kind === 'deny') return deny(context, opinion.text)
@@ -42,14 +50,9 @@ export async function permit(context: ToolCallContext, ports: GatePorts): Promis
 
 /** Whether deny rules of Read leave a file (absolute path, links resolved) to a search that works in `cwd`. */
 export async function readable(rules: readonly Rule[], cwd: string): Promise<(path: string) => boolean> {
-  const places = { cwd: await resolved(cwd), home: homedir() }
+  const places = { cwd: await withoutLinks(cwd), home: homedir() }
   const denying = rules.filter(rule => rule.decision === 'deny').map(rule => rule.pattern)
   return path => !denying.some(pattern => meansPath(pattern, 'Read', path, places))
-}
-
-/** A directory that is not there contains nothing; its name is still good for comparing. */
-async function resolved(dir: string): Promise<string> {
-  return (await realAt(dir)) ?? dir
 }
 
 async function askUser(context: ToolCallContext, interactions: Interactions, ports: GatePorts): Promise<ToolDecision> {

@@ -53,7 +53,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       const cwd = directory(args.cwd, env.cwd)
       const real = (await lookAt(cwd))?.isDirectory() ? await realAt(cwd) : undefined
       if (real === undefined) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
-      const { readLine } = await import('./rules/index.ts') // with the first command
+      const { readLine } = await import('./rules/read-line.ts') // with the first command
       const around = { home: ports.home, cwd: env.cwd, agent_dir: env.agent.dir }
       const read = await readLine(args.command, { shell: ports.shell, cwd, around })
       return {

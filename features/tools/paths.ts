@@ -49,6 +49,11 @@ export interface Surroundings {
   readonly agent_dir: string
 }
 
+/** The path of a directory, links resolved. One that is not there contains nothing; its name is still good for comparing. */
+export async function withoutLinks(dir: string): Promise<string> {
+  return (await realAt(dir)) ?? dir
+}
+
 /** Whether a path (absolute, links resolved) is off limits for tools: a sensitive name, the server's own, environment and memory of processes. */
 export function isProtected(path: string, around: Surroundings): boolean {
   return isSensitive(path) || processFile.test(path) || belongsToHome(path, around)

@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Redirect, Redirection, SyntaxNode, Word } from 'unbash'
 import { realAt, yieldToLoop } from '../../../kernel/index.ts'
-import { belongsToHome, compilePathGlob, type FileAccess, isInside, type Surroundings } from '../../tools/index.ts'
+import { belongsToHome, compilePathGlob, type FileAccess, isInside, type Surroundings, withoutLinks } from '../../tools/index.ts'
 import { literal, unquoted } from './words.ts'
 
 /** Directories that a line may go to, and words whose links are followed: of more, the names are all there is. */
@@ -25,7 +25,11 @@ export interface Files {
 
 /** Of a line that runs in `cwd`; `nodes`: all of its tree. */
 export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: Surroundings): Promise<Files> {
-  const around = { home: await resolved(given.home), cwd: await resolved(given.cwd), agent_dir: await resolved(given.agent_dir) }
+  const around = {
+    home: await withoutLinks(given.home),
+    cwd: await withoutLinks(given.cwd),
+    agent_dir: await withoutLinks(given.agent_dir)
+  }
   const views = around.home === given.home && around.cwd === given.cwd && around.agent_dir === given.agent_dir ? [given] : [given, around]
   const isOwn = (path: string) => views.some(each => belongsToHome(atPattern(path, each.home), each))
   const own = new Map<SyntaxNode, FileAccess>()
@@ -63,7 +67,7 @@ export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: 
     known.set(node, real)
     for (const kind of kindsOf(node)) accesses.set(`${kind} ${real}`, { kind, path: real })
   }
-  const root = await resolved(cwd)
+  const root = await withoutLinks(cwd)
   return {
     accesses: [...accesses.values(), ...own.values()],
     own,
@@ -73,11 +77,6 @@ export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: 
       return path !== undefined && !moves && isInside(path, root)
     }
   }
-}
-
-/** A directory that is not there contains nothing; its name is still good for comparing. */
-async function resolved(dir: string): Promise<string> {
-  return (await realAt(dir)) ?? dir
 }
 
 function pathOf(text: string, cwd: string): string {

@@ -41,20 +41,16 @@ export abstract class Findings {
   readonly #todo: { readonly look: () => void; readonly place: Place }[] = []
   /** Scripts whose variables are not known yet. */
   #fresh: ParsedScript[] = []
-  #place: Place
+  /** Where what is looked at stands. */
+  place: Place
   #budget = BUDGET
 
   constructor(values: Values, place: Pick<Place, 'plain' | 'fed'>) {
     this.values = values
-    this.#place = { ...place, suspected: false, counts: true, depth: 0 }
+    this.place = { ...place, suspected: false, counts: true, depth: 0 }
   }
 
   abstract visit(node: SyntaxNode): void
-
-  /** Where what is looked at stands. */
-  get place(): Place {
-    return this.#place
-  }
 
   /** There is room for more. */
   get goesOn(): boolean {
@@ -78,7 +74,7 @@ export abstract class Findings {
   /** Looks at all that is left, with turns for others in between. */
   protected async finish(): Promise<void> {
     for (let next = this.#todo.pop(); next && this.goesOn; next = this.#todo.pop()) {
-      this.#place = next.place
+      this.place = next.place
       next.look()
       const fresh = this.#fresh
       this.#fresh = []
@@ -91,12 +87,12 @@ export abstract class Findings {
 
   /** Looks at it in a while, at the place that is looked at now, or one that differs. */
   later(look: () => void, change?: Partial<Place>): void {
-    this.#todo.push({ look, place: change ? { ...this.#place, ...change } : this.#place })
+    this.#todo.push({ look, place: change ? { ...this.place, ...change } : this.place })
   }
 
   /** What stands here cannot be understood. */
   doubt(): void {
-    if (this.#place.counts) this.uncertain = true
+    if (this.place.counts) this.uncertain = true
   }
 
   /** Words that the shell computes with run what stands in `$(...)`, also within quotes. */
@@ -128,7 +124,7 @@ export abstract class Findings {
 
   /** The text of a script. */
   text(text: string, change: Partial<Place> = {}): void {
-    const { depth } = this.#place
+    const { depth } = this.place
     this.#budget -= text.length
     if (!this.goesOn) return
     if (depth >= DEPTH) {
@@ -148,7 +144,7 @@ export abstract class Findings {
   /** A command, with its words. */
   add(form: string): void {
     this.#budget -= form.length
-    if (this.goesOn) (this.#place.suspected ? this.#suspected : this.#forms).add(form)
+    if (this.goesOn) (this.place.suspected ? this.#suspected : this.#forms).add(form)
   }
 }
 

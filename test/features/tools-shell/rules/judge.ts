@@ -2,7 +2,7 @@
 import { decide } from '../../../../features/permissions/chain.ts'
 import type { PermissionMode } from '../../../../features/permissions/contract.ts'
 import { rulesOf } from '../../../../features/permissions/rules.ts'
-import { readLine } from '../../../../features/tools-shell/rules/index.ts'
+import { readLine } from '../../../../features/tools-shell/rules/read-line.ts'
 
 const around = { cwd: '/srv/app', home: '/srv/home', agent_dir: '/srv/home/a' }
 type Rules = Parameters<typeof rulesOf>[0]

@@ -3,7 +3,7 @@ import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { atPattern } from '../../../../features/tools-shell/rules/files-in.ts'
-import { readLine } from '../../../../features/tools-shell/rules/index.ts'
+import { readLine } from '../../../../features/tools-shell/rules/read-line.ts'
 import { freshDir } from '../../../helpers/temp.ts'
 
 const cwd = '/srv/app'
