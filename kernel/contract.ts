@@ -69,10 +69,11 @@ export interface RouteSpec<
 }
 
 export type AnyRoute = RouteSpec<MaybeObject, MaybeObject, MaybeSchema, TSchema>
-export type ParamsOf<R> = R extends RouteSpec<infer P, MaybeObject, MaybeSchema, TSchema> ? StaticOr<P, Record<string, never>> : never
-export type QueryOf<R> = R extends RouteSpec<MaybeObject, infer Q, MaybeSchema, TSchema> ? StaticOr<Q, Record<string, never>> : never
-export type BodyOf<R> = R extends RouteSpec<MaybeObject, MaybeObject, infer B, TSchema> ? StaticOr<B, undefined> : never
-export type DataOf<R> = R extends RouteSpec<MaybeObject, MaybeObject, MaybeSchema, infer D> ? Static<D> : never
+// Of one property each: TypeScript 5 gives up on comparing the whole spec when a schema is a Pick or the like.
+export type ParamsOf<R> = R extends { readonly params?: infer P } ? StaticOr<P, Record<string, never>> : never
+export type QueryOf<R> = R extends { readonly query?: infer Q } ? StaticOr<Q, Record<string, never>> : never
+export type BodyOf<R> = R extends { readonly body?: infer B } ? StaticOr<B, undefined> : never
+export type DataOf<R> = R extends { readonly data: infer D extends TSchema } ? Static<D> : never
 
 /** Declares a route; bind it with `ctx.route(spec, handler)`. */
 export function defineRoute<
