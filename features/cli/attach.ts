@@ -1,4 +1,5 @@
 /** `svc-code attach`: follows a session, and sends what is typed as prompts. */
+import { Interrupted } from './ask.ts'
 import type { Runner } from './commands.ts'
 import { Conversation } from './conversation.ts'
 import { homeOf } from './deployment.ts'
@@ -15,9 +16,10 @@ export const attach: Runner = async ({ words: [given], flags }, io) => {
   const { client } = await ownerOf(home, first, session)
   if (client !== first.client) first.client.close()
   const json = flags.json ?? false
-  const talk = new Conversation(client, io, { session_id: session.id, yes: flags.yes ?? false, json, past })
   const left = new AbortController()
-  const off = io.onInterrupt(() => left.abort())
+  const interrupted = () => left.abort()
+  const talk = new Conversation(client, io, { session_id: session.id, yes: flags.yes ?? false, json, past, interrupted })
+  const off = io.onInterrupt(interrupted)
   const leave = new Promise<void>(resolve => left.signal.addEventListener('abort', () => resolve()))
   try {
     await talk.open()
@@ -34,7 +36,10 @@ export const attach: Runner = async ({ words: [given], flags }, io) => {
   async function prompts(conversation: Conversation, { signal }: AbortController): Promise<void> {
     while (!signal.aborted) {
       await conversation.idle()
-      const text = await io.ask.text('you', signal)
+      const text = await io.ask.text('you', signal).catch((error: unknown) => {
+        if (error instanceof Interrupted) return undefined
+        throw error
+      })
       if (text === undefined) return
       if (text.trim() === '') continue
       const id = await conversation.submit(text).catch((error: Error) => {

@@ -12,6 +12,8 @@ export interface ConversationOptions {
   readonly json: boolean
   /** Begin with this many of the last messages, and with what is open; else with what comes. */
   readonly past?: number
+  /** Called after a Ctrl+C while something was asked at the terminal. */
+  readonly interrupted: () => void
 }
 
 /** How a prompt ended. */

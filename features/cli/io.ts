@@ -1,5 +1,6 @@
 /** Where a command reads and writes: the process's own streams, or those of a test. */
 import { type Ask, terminalAsk } from './ask.ts'
+import { printable } from './printable.ts'
 
 export interface Io {
   readonly env: NodeJS.ProcessEnv
@@ -20,8 +21,8 @@ export interface Io {
 export function processIo(): Io {
   return {
     env: process.env,
-    out: text => void process.stdout.write(text),
-    err: text => void process.stderr.write(text),
+    out: text => void process.stdout.write(process.stdout.isTTY ? printable(text) : text),
+    err: text => void process.stderr.write(process.stderr.isTTY ? printable(text) : text),
     interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
     ask: terminalAsk,
     async input() {

@@ -1,6 +1,6 @@
 /** Approvals and questions of an agent, put to the person at the terminal one after the other; what nobody can be asked for is refused. */
 import { ApiError, type Client, type Data, unwrap } from '../../client/index.ts'
-import type { Choice } from './ask.ts'
+import { type Choice, Interrupted } from './ask.ts'
 import { clip, type Io } from './io.ts'
 
 export type Approval = Data<'/api/v1/sessions/{session_id}/approvals', 'get'>['items'][number]
@@ -28,6 +28,8 @@ export interface QuestionerOptions {
   readonly note: (text: string) => void
   /** Called before the terminal is asked. */
   readonly asking: () => void
+  /** Called after a Ctrl+C instead of an answer. */
+  readonly interrupted: () => void
 }
 
 export class Questioner {
@@ -82,8 +84,9 @@ export class Questioner {
     this.#turn = this.#turn
       .then(() => (ended.signal.aborted ? undefined : ask(ended.signal)))
       .catch((error: unknown) => {
+        if (error instanceof Interrupted) this.#options.interrupted()
         // Somebody else was faster, or it expired.
-        if (!(error instanceof ApiError) && !this.#closed)
+        else if (!(error instanceof ApiError) && !this.#closed)
           this.#io.err(`svc-code: ${error instanceof Error ? error.message : String(error)}\n`)
       })
   }

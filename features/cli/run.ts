@@ -35,14 +35,15 @@ export const run: Runner = async (line, io) => {
 async function converse(first: Reached, text: string, { flags }: CommandLine, io: Io): Promise<number> {
   const { session_id, server } = await place(first, { flags }, io)
   const json = flags.json ?? false
-  const talk = new Conversation(server.client, io, { session_id, yes: flags.yes ?? false, json })
   let interrupts = 0
   let abort: () => void = () => undefined
-  const off = io.onInterrupt(() => {
+  const interrupted = () => {
     interrupts++
     if (interrupts === 1) abort()
     else process.exit(130)
-  })
+  }
+  const talk = new Conversation(server.client, io, { session_id, yes: flags.yes ?? false, json, interrupted })
+  const off = io.onInterrupt(interrupted)
   try {
     await talk.open()
     const prompt_id = await talk.submit(text, flags.model).catch(async (error: unknown) => {

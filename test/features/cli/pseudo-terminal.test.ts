@@ -1,0 +1,52 @@
+/** Commands at a real (pseudo) terminal: keys instead of signals, and what a model may make of the screen. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { spawn } from 'node-pty'
+import { freshDir } from '../../helpers/temp.ts'
+
+const main = fileURLToPath(new URL('../../../bundle/main.js', import.meta.url))
+
+/** A command at a terminal; `keys` are typed as soon as the screen shows their text, one after the other. */
+async function type(home: string, args: readonly string[], keys: readonly (readonly [shown: string, typed: string])[]) {
+  const env = { ...process.env, SVC_CODE_HOME: home, SVC_CODE_CATALOG_URL: 'off' } as Record<string, string>
+  const child = spawn(process.execPath, [main, ...args], { cols: 100, rows: 30, cwd: home, env })
+  let screen = ''
+  let at = 0
+  const left = [...keys]
+  child.onData(data => {
+    screen += data
+    const found = left[0] === undefined ? -1 : screen.indexOf(left[0][0], at)
+    if (found < 0) return
+    at = screen.length
+    child.write(left.shift()![1])
+  })
+  const code = await new Promise<number>(resolve => child.onExit(({ exitCode }) => resolve(exitCode)))
+  return { code, screen }
+}
+
+test('Ctrl+C at the question for an approval aborts the turn, as it does elsewhere', { timeout: 60_000 }, async () => {
+  const { code, screen } = await type(await freshDir(), ['run', '--demo', 'run date'], [['confirm', '\u0003']])
+
+  assert.equal(code, 130)
+  assert.match(screen, /the turn was cancelled/)
+  assert.doesNotMatch(screen, /That is all you asked for/)
+})
+
+test('Escape at the question for an approval rejects the call, and the turn goes on', { timeout: 60_000 }, async () => {
+  const { code, screen } = await type(await freshDir(), ['run', '--demo', 'run date'], [['confirm', '\u001b']])
+
+  assert.equal(code, 0)
+  assert.match(screen, /That did not work: .*That is all you asked for/s)
+})
+
+test('what a model says and asks for cannot steer the terminal', { timeout: 60_000 }, async () => {
+  const steering = '\u001b]0;stolen\u0007\u009b2Jdate'
+  const { code, screen } = await type(await freshDir(), ['run', '--demo', `run ${steering}`], [['confirm', '\r']])
+
+  assert.equal(code, 0)
+  assert.match(screen, /I run \]0;stolen2Jdate/)
+  assert.match(screen, /asks for Bash: .*\]0;stolen2Jdate/s)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  assert.doesNotMatch(screen, /\u001b\]0;|\u0007|\u009b/)
+})
