@@ -1,4 +1,5 @@
 /** What is in the archive of a session. */
+import { lstat } from 'node:fs/promises'
 import { arch, platform, release } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -24,12 +25,18 @@ export interface ExportPorts {
 export const fileNameOf = (session_id: string): string => `svc-session-${session_id.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, idChars)}.zip`
 
 /** The bytes of the archive; `web_log`: a log that the client sends along. */
-export function exportOf(
+export async function exportOf(
   { home, version, now, secrets }: ExportPorts,
   { state, dir }: { readonly state: SessionState; readonly dir: string },
   { web_log, desktop }: { readonly web_log: string | undefined; readonly desktop: boolean }
 ): Promise<Readable> {
   const logs = join(home, 'logs')
+  const wanted = [
+    { key: 'globalLogPath', name: `logs/global/${serverLog}`, file: join(logs, serverLog) },
+    ...(desktop ? [{ key: 'desktopLogPath', name: `logs/${desktopLog}`, file: join(logs, desktopLog) }] : [])
+  ]
+  const there = await Promise.all(wanted.map(({ file }) => isFile(file)))
+  const found = wanted.filter((_, i) => there[i])
   const manifest = {
     sessionId: state.id,
     exportedAt: now.toISOString(),
@@ -41,18 +48,21 @@ export function exportOf(
     sessionLastActivity: state.updated_at,
     ...(state.title === '' ? {} : { title: state.title }),
     workspaceDir: state.cwd,
-    globalLogPath: `logs/global/${serverLog}`,
     ...(web_log === undefined ? {} : { webLogPath: 'logs/svc-web.jsonl' }),
-    ...(desktop ? { desktopLogPath: `logs/${desktopLog}` } : {})
+    ...Object.fromEntries(found.map(({ key, name }) => [key, name]))
   }
   const texts: Text[] = [{ name: 'manifest.json', text: `${JSON.stringify(manifest, undefined, 2)}\n`, kind: 'text' }]
   if (web_log !== undefined) texts.push({ name: 'logs/svc-web.jsonl', text: web_log, kind: 'text' })
   const sources: Source[] = [
     { root: dir, entries: sessionEntries(dir) },
-    { root: logs, entries: only(entryOf(`logs/global/${serverLog}`, join(logs, serverLog))) }
+    ...found.map(({ name, file }) => ({ root: logs, entries: only(entryOf(name, file)) }))
   ]
-  if (desktop) sources.push({ root: logs, entries: only(entryOf(`logs/${desktopLog}`, join(logs, desktopLog))) })
   return archiveOf(texts, sources, secrets)
+}
+
+async function isFile(file: string): Promise<boolean> {
+  const stat = await lstat(file).catch(() => undefined)
+  return stat?.isFile() ?? false
 }
 
 async function* only(entry: Entry): AsyncGenerator<Entry> {

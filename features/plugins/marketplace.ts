@@ -94,7 +94,7 @@ async function readCatalog(location: string, ports: MarketplacePorts): Promise<M
   const check = checker(Catalog)
   if (!check.Check(value)) {
     const [first] = problems(Catalog, value)
-    throw failed(`is no catalog: ${first?.path ?? ''} ${first?.message ?? ''}`.trim())
+    throw failed(`is no catalog: ${`${first?.path ?? ''} ${first?.message ?? ''}`.trim()}`)
   }
   const entries = value.plugins.map(row => {
     const entry = entryOf(row, base)

@@ -73,6 +73,28 @@ test('the archive has a manifest and the files of the session; no lock, no link,
   assert.equal(JSON.parse(String(files.get('state.json'))).id, id)
 })
 
+test('the manifest names the logs that are in the archive, and no others', async t => {
+  const { ask, home } = await scene(t)
+  const logs = join(home, 'logs')
+  await mkdir(logs, { recursive: true })
+  const named = async () => {
+    const files = await unzip((await ask({ desktop: true })).body)
+    const manifest = JSON.parse(String(files.get('manifest.json')))
+    const paths = [manifest.globalLogPath, manifest.desktopLogPath]
+    assert.deepEqual(
+      paths.filter(path => path !== undefined),
+      [...files.keys()].filter(name => name.startsWith('logs/'))
+    )
+    return paths
+  }
+
+  assert.deepEqual(await named(), [undefined, undefined])
+  await writeFile(join(logs, 'svc-desktop.log'), 'line\n')
+  assert.deepEqual(await named(), [undefined, 'logs/svc-desktop.log'])
+  await writeFile(join(logs, 'svc-code.log'), 'line\n')
+  assert.deepEqual(await named(), ['logs/global/svc-code.log', 'logs/svc-desktop.log'])
+})
+
 test('secrets are left out of texts, also on the borders of what is read, and lines stay JSON', async t => {
   const { ask, dir, home, token } = await scene(t)
   await mkdir(join(home, 'credentials'), { recursive: true })
