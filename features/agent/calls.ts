@@ -96,7 +96,7 @@ export async function runCalls(
 }
 
 /** A tool's output in wire form. */
-export function wireParts(output: ToolResult['output']): WirePart[] {
+function wireParts(output: ToolResult['output']): WirePart[] {
   if (typeof output === 'string') return output === '' ? [] : [{ type: 'text', text: output }]
   return output.map(wirePart)
 }

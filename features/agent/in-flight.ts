@@ -3,7 +3,7 @@ import type { OpenStep } from '../history/index.ts'
 import type { AgentEmit, AgentEventName, AgentEventPayload } from './contract.ts'
 import type { InFlightTurn, RunningTool } from './service.ts'
 
-export type Phase = { readonly kind: string } & Readonly<Record<string, unknown>>
+type Phase = { readonly kind: string } & Readonly<Record<string, unknown>>
 
 export class InFlight {
   readonly #turnId: number

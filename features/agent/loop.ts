@@ -40,7 +40,7 @@ export interface TurnPorts extends CallPorts, StepPorts {
   retrying(error: LlmError, attempt: Retry & StepAt & Asked): void
 }
 
-export interface TurnInput {
+interface TurnInput {
   readonly turn_id: number
   /** 0: no limit. */
   readonly max_steps: number

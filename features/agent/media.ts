@@ -7,7 +7,7 @@ export function textOf(content: readonly WirePart[]): string {
 }
 
 /** As `textOf`, with `[image]`, `[video]`, `[audio]` in place of media: source of titles and `last_prompt`. */
-export function metadataText(content: readonly WirePart[]): string {
+function metadataText(content: readonly WirePart[]): string {
   return content
     .flatMap(part =>
       part.type === 'text' ? [String(part.text)] : ['image', 'video', 'audio'].includes(part.type) ? [`[${part.type}]`] : []

@@ -130,10 +130,10 @@ async function textOfPrompt(history: History, { prompt_id, content, origin }: Pr
   return parts && inputText(parts, origin)
 }
 
-export const workReason = (reason: string | undefined): 'completed' | 'cancelled' | 'failed' =>
+const workReason = (reason: string | undefined): 'completed' | 'cancelled' | 'failed' =>
   reason === 'completed' ? reason : reason === 'failed' || reason === 'blocked' ? 'failed' : 'cancelled'
 
-export interface ChildrenPorts {
+interface ChildrenPorts {
   readonly of: (agent: AgentHost) => Promise<unknown>
   readonly histories: Histories
   readonly log: Logger

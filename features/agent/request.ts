@@ -5,7 +5,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import type { TurnSetup } from './binding.ts'
 import type { AgentDeps } from './deps.ts'
 
-export interface RequestSource {
+interface RequestSource {
   readonly host: AgentHost
   readonly history: History
   readonly deps: Pick<AgentDeps, 'runner'>

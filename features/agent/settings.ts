@@ -65,7 +65,7 @@ export const boundState: StateSpec<Bound> = {
 }
 
 /** Tools that the agent's own `disabled_tools` and its profile switch off. A slot, so that the tool policy can look without waiting. */
-export class ToolLimits {
+class ToolLimits {
   disabled: readonly string[] = []
   #profile: ({ readonly name: string } & ToolRange) | undefined
 

@@ -7,7 +7,7 @@ import type { AgentDeps } from './deps.ts'
 import { toldTokens } from './told-tokens.ts'
 import type { Turn } from './turn.ts'
 
-export interface StatusSource {
+interface StatusSource {
   readonly host: AgentHost
   readonly history: History
   readonly binding: AgentBinding

@@ -21,7 +21,7 @@ export function createTurnHooks(): TurnHooks {
 }
 
 /** Hears of a callback of another pack that failed. `pack`: who owns it. `what`: `tap of beforeStep`. */
-export type CallbackFailed = (pack: string, what: string, error: unknown) => void
+type CallbackFailed = (pack: string, what: string, error: unknown) => void
 
 interface Tapped {
   readonly taps: readonly { readonly name: string; readonly type: string; readonly fn: unknown }[]

@@ -33,7 +33,7 @@ export function blockedRecords(
   ]
 }
 
-export interface TurnEnd {
+interface TurnEnd {
   readonly turn_id: number
   readonly result: TurnResult
   /** The prompt of the turn, if it has one, then those that were steered into it. */

@@ -19,7 +19,7 @@ import { endRecords, interruptReason } from './turn-records.ts'
 import { noticeMessage, reminder, userMessage } from './user-message.ts'
 
 /** What a turn needs from its agent. */
-export interface TurnHost {
+interface TurnHost {
   readonly host: AgentHost
   readonly history: History
   readonly deps: AgentDeps

@@ -21,7 +21,7 @@ export interface Judgement {
   readonly texts: readonly { readonly event: string; readonly text: string }[]
 }
 
-export interface TurnsHost {
+interface TurnsHost {
   readonly host: AgentHost
   readonly history: History
   readonly deps: AgentDeps

@@ -128,7 +128,7 @@ export function withoutDefaults(source: TSchema, copy: DocumentSchema): Document
   return { ...rest, ...(needed.length > 0 && { required: needed }), ...(isWhole && { default: given }) }
 }
 
-export function reference(name: string): DocumentSchema {
+function reference(name: string): DocumentSchema {
   return { $ref: `#/components/schemas/${name}` }
 }
 

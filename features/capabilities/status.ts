@@ -47,7 +47,7 @@ export async function inTime<T>(work: (signal: AbortSignal) => Promise<T>, limit
 }
 
 /** Ready when every required step is there; partial when any of them is. */
-export function stateOf(found: readonly CapabilityStep[]): 'ready' | 'partial' | 'not_installed' {
+function stateOf(found: readonly CapabilityStep[]): 'ready' | 'partial' | 'not_installed' {
   const required = found.filter(step => step.optional !== true)
   if (required.every(step => step.state === 'ok')) return 'ready'
   return required.some(step => step.state === 'ok') ? 'partial' : 'not_installed'

@@ -5,7 +5,7 @@ import type { Kernel } from '../../kernel/kernel.ts'
 import { readAuth } from '../providers/index.ts'
 import { productVersion } from './version.ts'
 
-export interface BannerFacts {
+interface BannerFacts {
   readonly url: string
   readonly token: string
   /** The port that was meant and is taken. */

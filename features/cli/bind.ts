@@ -17,7 +17,7 @@ export function classifyBind(host: string): 'loopback' | 'lan' | 'public' {
   return family !== 0 && lan.check(name, family === 4 ? 'ipv4' : 'ipv6') ? 'lan' : 'public'
 }
 
-export interface BindOptions {
+interface BindOptions {
   readonly host: string
   /** `--insecure-no-tls`: the operator accepts that the token travels in clear text. */
   readonly insecureNoTls?: boolean | undefined

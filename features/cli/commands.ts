@@ -47,7 +47,7 @@ exit codes
   4    the turn completed, but something was not allowed because nobody could be asked
   130  it was cancelled`
 
-export const commands = {
+const commands = {
   serve: {
     help: 'start the server (the default)',
     forms: [{ verb: '', help: 'start the server and keep it running' }],

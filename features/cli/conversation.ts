@@ -4,7 +4,7 @@ import { CommandError } from './command-error.ts'
 import { clip, type Io } from './io.ts'
 import { type Question, Questioner } from './questioner.ts'
 
-export interface ConversationOptions {
+interface ConversationOptions {
   readonly session_id: string
   /** Approve by itself. */
   readonly yes: boolean

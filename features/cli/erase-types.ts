@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
-export type Erase = (text: string, file: string) => string
+type Erase = (text: string, file: string) => string
 
 interface Compiler {
   readonly transpileModule?: (

@@ -10,7 +10,7 @@ export { type FlagValues, flags, logLevels } from './flags.ts'
 export class UsageError extends Error {}
 
 /** What was typed: a command to run, a text to show, or the version. */
-export type Parsed =
+type Parsed =
   | ({ readonly kind: 'run' } & CommandLine)
   | { readonly kind: 'help'; readonly command: CommandName | undefined }
   | { readonly kind: 'version' }

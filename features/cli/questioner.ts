@@ -3,7 +3,7 @@ import { ApiError, type Client, type Data, unwrap } from '../../client/index.ts'
 import { type Choice, Interrupted } from './ask.ts'
 import { clip, type Io } from './io.ts'
 
-export type Approval = Data<'/api/v1/sessions/{session_id}/approvals', 'get'>['items'][number]
+type Approval = Data<'/api/v1/sessions/{session_id}/approvals', 'get'>['items'][number]
 export type Question = Data<'/api/v1/sessions/{session_id}/questions', 'get'>['items'][number]
 type Answer = { decision: 'approved' | 'rejected'; scope?: 'session'; feedback?: string }
 type ItemAnswer =
@@ -18,7 +18,7 @@ const decisions: readonly Choice<Answer>[] = [
   { value: { decision: 'rejected' }, label: 'Reject' }
 ]
 
-export interface QuestionerOptions {
+interface QuestionerOptions {
   readonly session_id: string
   /** Approve by itself. */
   readonly yes: boolean

@@ -8,7 +8,7 @@ import { copy, isTable, own, put, same, type Table } from './tables.ts'
 import { didYouMean, maxStrangers, meant } from './unknown-keys.ts'
 
 /** A body reduced to what it may change: known domains, file spelling, without `raw`, nulls and the derived `yolo`. */
-export interface BodyPatch {
+interface BodyPatch {
   readonly domains: Table
   /** Top-level keys to announce: those of the body, and what the shorthand sets. */
   readonly fields: readonly string[]

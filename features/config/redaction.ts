@@ -8,7 +8,7 @@ const holders = new Set(['oauth', 'headers', 'customheaders', 'env'])
 /** `api_key`, `apiKey`, `custom-headers`, `SEARCH_TOKEN`; not `has_api_key` or `max_tokens`. */
 export const isSecretKey = remembered(key => isSecretName(key) || holders.has(key.toLowerCase().replace(/[^a-z0-9]/g, '')))
 
-export interface RedactOptions {
+interface RedactOptions {
   /** The keys at the top are names that users chose, so they say nothing: a provider may be called `token`. */
   readonly names?: boolean
   /** Declared secrets: dotted paths, `*` for any key or element. */

@@ -10,7 +10,7 @@ import { renamedValues } from './toml-rename.ts'
 import type { Entry } from './toml-scan.ts'
 
 /** A text with its content. */
-export interface TomlDocument {
+interface TomlDocument {
   readonly text: string
   readonly table: Table
 }

@@ -18,7 +18,7 @@ export interface UploadsParts {
   readonly now: () => Date
 }
 
-export const isUploadId = (id: string): boolean => /^f_[0-9A-HJKMNP-TV-Z]{26}$/.test(id)
+const isUploadId = (id: string): boolean => /^f_[0-9A-HJKMNP-TV-Z]{26}$/.test(id)
 
 /** Those that expire lie apart, so that a sweep looks at no others. */
 const expiring = (id: string): string => `expiring/${id}`

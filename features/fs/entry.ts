@@ -9,7 +9,7 @@ import type { Entry } from './contract.ts'
 import { textFacts } from './text.ts'
 
 /** Of the thing itself, not of what a link leads to; undefined when it is gone. The call with a callback is three times as quick as the promise. */
-export function lstatOf(path: string): Promise<Stats | undefined> {
+function lstatOf(path: string): Promise<Stats | undefined> {
   return new Promise(resolve => lstatCallback(path, (error, stats) => resolve(error ? undefined : stats)))
 }
 
@@ -61,7 +61,7 @@ function lstatNow(path: string): Stats | undefined {
 }
 
 /** `place`: where a link can be read. Pipes, sockets and devices show as files without a size. */
-export async function entryOf(path: string, name: string, stats: Stats, place: string): Promise<Entry> {
+async function entryOf(path: string, name: string, stats: Stats, place: string): Promise<Entry> {
   return await withTarget(plainEntry(path, name, stats), place)
 }
 

@@ -192,7 +192,7 @@ export class AgentLog {
       const stamped = this.#stamped(record)
       batch.push(stamped)
       drafts.push(this.#draft(stamped, first?.value))
-      for (const live of this.#live.values()) if (looksAt(live.spec, stamped)) this.#take(live, stamped)
+      for (const live of this.#live.values()) this.#take(live, stamped)
     }
     const telling = this.#telling.begin()
     this.#unwritten.push(batch)

@@ -20,15 +20,15 @@ const Facts = Type.Object({
 })
 type Facts = Static<typeof Facts>
 
-export const attachmentFacts = defineStore({ name: 'attachments', kind: 'document', value: Facts })
-export const attachmentBytes = defineStore({ name: 'attachments', kind: 'blob', value: Type.Unknown() })
+const attachmentFacts = defineStore({ name: 'attachments', kind: 'document', value: Facts })
+const attachmentBytes = defineStore({ name: 'attachments', kind: 'blob', value: Type.Unknown() })
 const dir = 'attachments'
 
 /** Ids of uploads, which the ids of other media (digests) never look like. */
 export const isAttachmentId = (id: unknown): id is string => typeof id === 'string' && /^f_[0-9A-HJKMNP-TV-Z]{26}$/.test(id)
 
 /** Name of the file: begins with the id, ends as the upload does, and is safe in a shell. */
-export function attachmentName(file_id: string, name: string): string {
+function attachmentName(file_id: string, name: string): string {
   const safe = name.replace(/[^A-Za-z0-9._-]+/g, '_').slice(-100)
   return `${file_id}-${safe}`
 }

@@ -7,7 +7,7 @@ import { type CoreRecord, coreRecord } from './records.ts'
 import type { MessagePage, MessageQuery, Messages } from './service.ts'
 import type { HistoryMessage, WirePart } from './types.ts'
 
-export interface MessageLogPorts {
+interface MessageLogPorts {
   readonly session_id: string
   readonly conversation: () => Conversation
   /** Where the records on disk end. */

@@ -9,9 +9,6 @@ import type { HistoryMessage, WirePart } from './types.ts'
 export const interruptedResult =
   'The tool call was interrupted before its result was recorded. It may or may not have had an effect: do not assume that it succeeded.'
 
-/** Projects sealed messages, oldest first. Pure. */
-export const project = (messages: readonly HistoryMessage[]): LlmMessage[] => new Projection(messages).read().messages
-
 const emptyPrompt: readonly LlmContent[] = [{ type: 'text', text: '(The user sent an empty message.)' }]
 
 /** Stands for a medium that lies in a file until its bytes are read. */

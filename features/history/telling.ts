@@ -11,7 +11,7 @@ export interface ToldUpTo extends Mark {
   readonly at: number
 }
 
-export interface TellingEntry {
+interface TellingEntry {
   end: number | undefined
   mark: Mark | undefined
 }

@@ -13,7 +13,7 @@ export interface CredentialSources {
 }
 
 /** Who needs the credential. */
-export interface CredentialUser {
+interface CredentialUser {
   readonly alias: string
   /** Record of the file, `overrides` apart: they win as a whole. */
   readonly model: ModelRecord

@@ -4,7 +4,7 @@ import type { LlmMessage } from './request.ts'
 import { sameBeginning } from './written-list.ts'
 
 /** What the form of a message depends on beside the messages in front of it. */
-export interface WireForm {
+interface WireForm {
   /** Another one: everything is encoded anew. */
   readonly key: string
   /** Indexes of messages from which on another form holds. */

@@ -26,7 +26,7 @@ export function isOfflineEnvironment(env: NodeJS.ProcessEnv): boolean {
 }
 
 /** What the switch is made of. */
-export interface OfflineParts {
+interface OfflineParts {
   readonly config: Pick<Config, 'get' | 'ready' | 'diagnostics'>
   /** The operator started the server offline. */
   readonly started: boolean

@@ -49,7 +49,7 @@ export class OutboundRefused extends Error {
 }
 
 /** Throws OutboundRefused for a URL that must not be called. */
-export type OutboundGuard = (url: URL) => void | Promise<void>
+type OutboundGuard = (url: URL) => void | Promise<void>
 
 /** Of the whole process, not handed from pack to pack: a pack that could forget the switch would be a hole in it. */
 const guards = new Set<OutboundGuard>()

@@ -1,7 +1,7 @@
 /** Proxies of the environment, as the usual variables name them. */
 
 /** As the HTTP client takes them. */
-export interface ProxySettings {
+interface ProxySettings {
   /** For http addresses; asked for the whole URL. Empty: none. */
   readonly httpProxy: string
   /** For https addresses; asked for a tunnel. Empty: `httpProxy`. */

@@ -2,7 +2,7 @@
 import type { LlmError, LlmPart } from './request.ts'
 
 /** The stream of the next try, after this error of the one before; undefined: the error stands. Must not reject. */
-export type NextTry = (refused: LlmError | undefined) => AsyncIterable<LlmPart> | undefined | Promise<AsyncIterable<LlmPart> | undefined>
+type NextTry = (refused: LlmError | undefined) => AsyncIterable<LlmPart> | undefined | Promise<AsyncIterable<LlmPart> | undefined>
 
 /** Asked for one part at a time. What follows the first part passes on as it comes, without a step in between. */
 export class Tries implements AsyncIterableIterator<LlmPart> {

@@ -49,7 +49,7 @@ export interface Upstream {
 }
 
 /** Waits, ms. */
-export interface UpstreamTimeouts {
+interface UpstreamTimeouts {
   readonly connect_ms: number
   /** Between the request and the head of the reply, and between two pieces of its body. */
   readonly silence_ms: number

@@ -39,7 +39,7 @@ export function callsOf({ content }: LlmMessage): readonly LlmCallPart[] {
 }
 
 /** True for a picture, whole or by its address. */
-export function isImage(part: LlmContent | LlmCallPart): part is Extract<LlmContent, { type: 'image' | 'image_url' }> {
+function isImage(part: LlmContent | LlmCallPart): part is Extract<LlmContent, { type: 'image' | 'image_url' }> {
   return part.type === 'image' || part.type === 'image_url'
 }
 

@@ -4,7 +4,7 @@
 const mostBytes = 32 * 1024 * 1024
 
 /** Writes one item as JSON in UTF-8. */
-export type WriteItem = (item: unknown) => Promise<readonly Uint8Array[]>
+type WriteItem = (item: unknown) => Promise<readonly Uint8Array[]>
 
 /**
  * The JSON of one list, as far as two requests in a row had it. Bytes that were given out never change: more is written behind them, and what

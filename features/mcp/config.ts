@@ -64,7 +64,7 @@ export function checkConfig(value: unknown, { inferred = false, root = '' }: { i
 const isRemoteUrl = (url: string) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
 
 /** What files hold: `{ "mcpServers": { "<name>": { ... } } }`, and other keys, which are kept. */
-export const ServerFile = Type.Object({ mcpServers: Type.Optional(Type.Record(text, Type.Unknown())) }, { additionalProperties: true })
+const ServerFile = Type.Object({ mcpServers: Type.Optional(Type.Record(text, Type.Unknown())) }, { additionalProperties: true })
 export const isServerFile = (value: unknown): value is Static<typeof ServerFile> => checker(ServerFile).Check(value)
 
 /** Without secrets: names of variables and headers in place of their values. */

@@ -1,6 +1,6 @@
 /** Where MCP servers are configured: the user's file, files of trusted projects, plugins. Later layers win by name. */
 import { readFile, stat } from 'node:fs/promises'
-import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
 import { type Detail, invalid, stampAt } from '../../kernel/index.ts'
 import type { Plugins } from '../plugins/index.ts'
 import { projectRoot, type Workspaces } from '../workspaces/index.ts'
@@ -39,7 +39,7 @@ const fileBytes = 4 * 1024 * 1024
 export const userFile = (home: string): string => join(home, 'mcp.json')
 
 /** The files that count for a directory; those of an untrusted project are not even looked at. Without a directory: the user's alone. */
-export async function filesFor(
+async function filesFor(
   cwd: string | undefined,
   { home, workspaces }: LayerPorts
 ): Promise<readonly { readonly file: string; readonly root?: string }[]> {
@@ -138,6 +138,3 @@ export async function readLayersStrictly(cwd: string | undefined, ports: LayerPo
   if (problems.length > 0) throw invalid(problems.map(({ file, message }) => ({ path: file, message })))
   return entries
 }
-
-/** Where a project keeps its own. */
-export const isProjectFile = (file: string, home: string): boolean => dirname(file) !== home

@@ -7,7 +7,7 @@ export const modeRecord = defineRecord('permission.mode', Type.Object({ mode: on
 const approvalRecord = defineRecord('permission.approval', Type.Object({ tool: Type.String(), argument: Type.Optional(Type.String()) }))
 
 /** A mode that was set. */
-export interface SetMode {
+interface SetMode {
   readonly mode: PermissionMode
   /** Instant, ms. */
   readonly at: number

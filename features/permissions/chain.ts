@@ -10,7 +10,7 @@ import { isControlFile, type WorkTree } from './control-files.ts'
 import { allows, firstOf, mayConcern, meansPath, type Rule, ruleFor } from './rules.ts'
 
 /** What a policy sees of a call. */
-export interface CallFacts extends Surroundings {
+interface CallFacts extends Surroundings {
   readonly tool: string
   readonly execution: ToolExecution
   readonly mode: PermissionMode
@@ -25,7 +25,7 @@ export interface CallFacts extends Surroundings {
 }
 
 /** `deny` carries the text for the model. */
-export type Opinion = { readonly kind: 'approve' } | { readonly kind: 'ask' } | { readonly kind: 'deny'; readonly text: string }
+type Opinion = { readonly kind: 'approve' } | { readonly kind: 'ask' } | { readonly kind: 'deny'; readonly text: string }
 
 /** One rule of judgement; undefined means no opinion. */
 type Policy = (facts: CallFacts) => Opinion | undefined | Promise<Opinion | undefined>

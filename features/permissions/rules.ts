@@ -4,7 +4,7 @@ import { matchPath, matchText, type RulePart, type ToolExecution } from '../tool
 import type { permissionSection } from './contract.ts'
 
 /** `Tool(args)` taken apart. */
-export interface Pattern {
+interface Pattern {
   /** Glob on the tool's name. */
   readonly tool: string
   /** Handed to the parts of the call; undefined: any arguments. */
@@ -13,7 +13,7 @@ export interface Pattern {
   readonly not: boolean
 }
 
-export type Decision = 'allow' | 'deny' | 'ask'
+type Decision = 'allow' | 'deny' | 'ask'
 
 export interface Rule {
   readonly decision: Decision
@@ -22,7 +22,7 @@ export interface Rule {
 }
 
 /** A call and the rules that may concern it. */
-export interface RuledCall {
+interface RuledCall {
   readonly tool: string
   readonly execution: Pick<ToolExecution, 'approval_argument' | 'parts' | 'uncertain'>
   /** In order. */
@@ -30,7 +30,7 @@ export interface RuledCall {
 }
 
 /** Parses `Tool`, `Tool(args)`, `Tool(!args)`; empty parentheses mean no arguments given. Undefined when the text is no pattern. */
-export function parsePattern(text: string): Pattern | undefined {
+function parsePattern(text: string): Pattern | undefined {
   const parts = /^([^()\s]+)(?:\(([\s\S]*)\))?$/.exec(text)
   const tool = parts?.[1]
   if (tool === undefined) return undefined

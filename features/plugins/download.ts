@@ -18,7 +18,7 @@ export interface DownloadPorts {
 }
 
 const maxRedirects = 5
-export const archiveBytes = 200 * 1024 * 1024
+const archiveBytes = 200 * 1024 * 1024
 
 /** The last answer; a redirect from https to http is not followed. */
 async function open(address: string, { upstream, userAgent, signal }: DownloadPorts): Promise<UpstreamReply> {

@@ -16,7 +16,7 @@ export interface UnpackLimits {
   /** Bytes of all files together. */
   readonly bytes: number
 }
-export const usualLimits: UnpackLimits = { entries: 20_000, bytes: 500 * 1024 * 1024 }
+const usualLimits: UnpackLimits = { entries: 20_000, bytes: 500 * 1024 * 1024 }
 
 const fileType = 0o170000
 const link = 0o120000

@@ -82,7 +82,7 @@ const unanswered = {
 }
 
 /** What the model hears. */
-export function resultOf(end: InteractionEnd<QuestionAnswer>): ToolResult {
+function resultOf(end: InteractionEnd<QuestionAnswer>): ToolResult {
   const none = (note: string) => ({ output: JSON.stringify({ answers: {}, note }) })
   if (end.how === 'unattended' && end.fail) {
     return { ...none('Nobody was there to answer.'), is_error: true, stop_turn: true, fail_turn: unattendedFailure('a question') }

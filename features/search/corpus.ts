@@ -11,7 +11,7 @@ const keptChars = 64 * 1024 * 1024
 const countBits = 8
 const maxCount = 255
 /** Numbers of documents, dead ones included: postings must stay positive in 32 bits. */
-export const maxDocuments = 2 ** 23
+const maxDocuments = 2 ** 23
 
 /** A document before it has a number. */
 export interface NewDocument {

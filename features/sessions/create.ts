@@ -6,7 +6,7 @@ import { AppError, invalid, type Logger, within } from '../../kernel/index.ts'
 import { PathMissing, WorkspaceMissing, type WorkspaceRecord, type Workspaces } from '../workspaces/index.ts'
 import type { SessionCopy, SessionState } from './service.ts'
 
-export interface CreateInput {
+interface CreateInput {
   readonly workspace_id?: string
   readonly metadata?: Readonly<Record<string, unknown>>
   readonly title?: string
@@ -90,7 +90,7 @@ export function copiedState(
   }
 }
 
-export interface RescuePorts {
+interface RescuePorts {
   /** Absolute path of `<home>/sessions`. */
   readonly root: string
   readonly workspaces: Workspaces

@@ -9,7 +9,7 @@ import { codecOf, type Logger, replaceFile, yieldToLoop } from '../../kernel/ind
 import { stateStore } from './contract.ts'
 import type { SessionState } from './service.ts'
 
-export interface IndexRow {
+interface IndexRow {
   readonly state: SessionState
   /** Of the state file; tells one content from the next. */
   readonly stamp: string

@@ -5,7 +5,7 @@
 import type { SessionState, SessionWork } from './service.ts'
 
 /** What is going on in a session, for lists. */
-export type WorkFacts = Pick<SessionWork, 'busy' | 'main_turn_active' | 'pending_interaction'>
+type WorkFacts = Pick<SessionWork, 'busy' | 'main_turn_active' | 'pending_interaction'>
 
 /** One session as its server tells it. Without `work` it is at rest there; `gone`: its data was deleted. */
 export interface SessionFact {
@@ -17,7 +17,7 @@ export interface SessionFact {
   readonly gone?: true
 }
 
-export interface SharedPorts {
+interface SharedPorts {
   /** Tells all other servers, or one. */
   readonly tell: (facts: readonly SessionFact[], server_id?: string) => void
   /** The facts of a session of this server; undefined when it is not here. */

@@ -13,7 +13,7 @@ const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', 
  * Fills `$name` (declared arguments), `$ARGUMENTS[n]`, `$n` (from zero), `$ARGUMENTS`, `${SVC_SKILL_DIR}` and `${SVC_SESSION_ID}`, in one pass. What
  * is filled in is escaped as XML text. Where the text takes no arguments, those that were given follow it.
  */
-export function expand(
+function expand(
   body: string,
   skill: Pick<Skill, 'arguments' | 'dir'>,
   { args = '', session }: Pick<SkillCall, 'args' | 'session'>

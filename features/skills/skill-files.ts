@@ -8,7 +8,7 @@ const maxDepth = 8
 const maxSkills = 1000
 /** Directories of one place that are looked through: a link, or the configuration, can name a whole disk. */
 const maxDirectories = 2000
-export const maxBytes = 512 * 1024
+const maxBytes = 512 * 1024
 const flatDescription = 240
 
 /** What a scan found, and by which places another one could find more. */

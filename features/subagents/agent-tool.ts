@@ -138,7 +138,7 @@ async function runChild(child: Child, args: Arguments, env: ToolEnv, signal: Abo
 
 const resumeHint = (child: Child): string => `To go on with it, call Agent with resume "${child.host.id}".`
 
-export function resultOf(child: Child, { status, text, error }: ChildEnd): ToolResult {
+function resultOf(child: Child, { status, text, error }: ChildEnd): ToolResult {
   const head = `agent_id: ${child.host.id}\nsubagent_type: ${child.spec.profile.name}\nstatus: ${status}`
   if (status === 'completed') return { output: `${head}\n\n${text}` }
   return { output: `${head}\nreason: ${error ?? 'unknown'}\n${resumeHint(child)}`, is_error: true }

@@ -28,7 +28,7 @@ export interface ChildrenPorts {
 /** Agents at work for others, of a session. */
 export const RunningSlot = defineSlot('subagents-running', (_session: Session) => new Set<string>())
 
-export function depthOf(agent: AgentHost): number {
+function depthOf(agent: AgentHost): number {
   const parent = agent.record.type === 'sub' ? agent.session.agent(agent.record.parent_agent_id ?? 'main') : undefined
   return parent && parent !== agent ? 1 + depthOf(parent) : 0
 }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { KeptText } from '../tools/index.ts'
 
 /** Bytes that are kept in memory. */
-export const KEEP_BYTES = 1024 * 1024
+const KEEP_BYTES = 1024 * 1024
 /** A task that prints more is stopped. */
 export const MAX_BYTES = 16 * 1024 * 1024
 

@@ -62,7 +62,7 @@ export function backgroundResult({ info, output_path, agent }: TaskView, before?
   return [...(before === undefined ? [] : [before]), facts, ...next].join('\n')
 }
 
-export const titles = {
+const titles = {
   running: 'Background task is running',
   completed: 'Background task completed',
   failed: 'Background task failed',

@@ -8,7 +8,7 @@ import { type BackgroundSettings, runAsTask } from './as-task.ts'
 import { type Arguments, CommandRun, type Line, type RunPorts, resultOf } from './command-run.ts'
 import { bashParameters, DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S } from './contract.ts'
 
-export interface BashPorts extends RunPorts {
+interface BashPorts extends RunPorts {
   /** The server's home, absolute. */
   readonly home: string
   /** Undefined: commands run in the foreground only. */

@@ -39,7 +39,7 @@ export interface Line {
 export type Killed = 'timeout' | 'output' | 'abort' | 'user' | 'close'
 
 /** How it ended. */
-export interface RunEnd {
+interface RunEnd {
   readonly end: CommandEnd
   readonly killed: Killed | undefined
   /** Processes that it had left running. */

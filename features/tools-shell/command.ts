@@ -7,7 +7,7 @@ import { commandEnv, type Hidden } from './environment.ts'
 import type { CommandRecord } from './record.ts'
 import { endStrays, findStrays, markedShell, processIds, signalTo } from './strays.ts'
 
-export interface CommandOptions {
+interface CommandOptions {
   readonly shell: string
   readonly command: string
   readonly cwd: string

@@ -10,7 +10,7 @@ import { setTimeout } from 'node:timers/promises'
 export const MARK = 'SVC_CODE_COMMAND'
 
 /** What the processes of a command are known by. */
-export interface Traces {
+interface Traces {
   /** A mark, or the part of several marks before a dot. */
   readonly mark: string
   /** Ids of sessions (the process id of the shell that leads them). */

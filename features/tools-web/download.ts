@@ -4,7 +4,7 @@ import { ToolRefusal } from '../tools/index.ts'
 import { type AddressRule, isRefusedLiteral, PrivateAddress } from './addresses.ts'
 
 const redirects = 10
-export const pageBytes = 10 * 1024 * 1024
+const pageBytes = 10 * 1024 * 1024
 
 export interface DownloadPorts {
   readonly upstream: Pick<Upstream, 'get'>

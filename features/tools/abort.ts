@@ -13,7 +13,7 @@ export function isUserAbort(signal: AbortSignal): boolean {
 }
 
 /** Reason of the signal of a call whose time was up. */
-export class CallTimeout extends Error {
+class CallTimeout extends Error {
   override readonly name = 'CallTimeout'
 
   constructor(ms: number) {

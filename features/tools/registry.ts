@@ -7,7 +7,7 @@ import type { ToolEntry } from './contract.ts'
 import { meansTool } from './glob.ts'
 import type { Tool, ToolPolicy, ToolSet } from './tool.ts'
 
-export interface RegistryPorts {
+interface RegistryPorts {
   readonly tools: () => readonly Contribution<Tool>[]
   readonly sets: () => readonly Contribution<ToolSet>[]
   readonly policies: () => readonly Contribution<ToolPolicy>[]

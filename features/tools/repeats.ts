@@ -4,7 +4,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import type { ToolResult } from './tool.ts'
 
 /** Counts, per call key, in how many steps in a row (of one turn) the call was made. */
-export class Repeats {
+class Repeats {
   #turn = -1
   #counts = new Map<string, number>()
 

@@ -11,10 +11,10 @@ const EMPTY = '(the tool finished; its output is empty)'
 /** Leading text of a result that holds media only. */
 const MEDIA_ONLY = '(the output follows as media)'
 /** Characters of text that go to the model as they are. */
-export const RESULT_CHARS = 50_000
+const RESULT_CHARS = 50_000
 const PREVIEW_CHARS = 2_000
 
-export interface LimitPorts {
+interface LimitPorts {
   /** Directory of the agent; long texts go to `tool-results/` below it. */
   readonly dir: string
   readonly newId: () => string

@@ -13,7 +13,7 @@ import type { ToolResult, ToolUpdate } from './tool.ts'
 /** Text of a call whose predecessor in the same response ended the turn. */
 const SKIPPED = 'skipped because a previous tool call stopped the turn'
 
-export interface RunnerPorts extends DecisionPorts {
+interface RunnerPorts extends DecisionPorts {
   readonly newId: () => string
   /** How long a call may run that says nothing else, ms. */
   readonly callLimitMs: number

@@ -24,7 +24,7 @@ const rank: Readonly<Record<Grade, number>> = { off: 0, turn: 1, block: 2, delta
 const finer: ReadonlySet<Op['op']> = new Set(['step.upsert', 'frame.upsert', 'append'])
 
 /** The operations of a batch that a grade shows. */
-export function shownOps(ops: readonly Op[], grade: Grade): readonly Op[] {
+function shownOps(ops: readonly Op[], grade: Grade): readonly Op[] {
   if (grade === 'delta') return ops
   if (grade === 'block') return ops.filter(({ op }) => op !== 'append')
   return grade === 'turn' ? ops.filter(({ op }) => !finer.has(op)) : []

@@ -378,7 +378,7 @@ export class Entities {
 }
 
 /** Null clears, what is absent stays, the fields of `agent` are merged. */
-export function merged(meta: Meta, change: MetaChange): Meta {
+function merged(meta: Meta, change: MetaChange): Meta {
   const { goal, modes, agent } = meta
   const plan = change.modes?.plan === undefined ? modes?.plan : (change.modes.plan ?? undefined)
   const swarm = change.modes?.swarm === undefined ? modes?.swarm : (change.modes.swarm ?? undefined)

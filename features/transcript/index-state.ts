@@ -48,7 +48,7 @@ interface Saved {
   readonly entities: SavedEntities
 }
 
-export type Listener = (record: HistoryRecord, at: number, ops: readonly Op[]) => void
+type Listener = (record: HistoryRecord, at: number, ops: readonly Op[]) => void
 
 export class TranscriptIndex {
   readonly entries: TurnEntry[] = []

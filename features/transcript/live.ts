@@ -5,7 +5,7 @@ import { Audience, type AudiencePorts } from './audience.ts'
 import type { Grade } from './contract.ts'
 import { AgentStream, type StreamPorts } from './stream.ts'
 
-export interface LivePorts extends AudiencePorts, Omit<StreamPorts, 'dispatch' | 'renew' | 'failed' | 'agents'> {
+interface LivePorts extends AudiencePorts, Omit<StreamPorts, 'dispatch' | 'renew' | 'failed' | 'agents'> {
   readonly agents: () => StreamPorts['agents']
   readonly log: (agent: AgentHost, error: unknown) => void
   /** False: it was closed. */

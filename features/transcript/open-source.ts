@@ -6,7 +6,7 @@ import { indexState, TranscriptIndex } from './index-state.ts'
 import { type Source, sourceOf } from './source.ts'
 import type { AgentStream } from './stream.ts'
 
-export interface SourcePorts {
+interface SourcePorts {
   readonly sessions: Sessions
   readonly histories: Histories
   readonly streamOf: (agent: AgentHost) => Promise<AgentStream>

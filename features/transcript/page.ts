@@ -13,7 +13,7 @@ export interface PageQuery {
 /** Turns of a page take at most so many bytes of the journal, but for one turn. */
 const pageBytes = 8 * 1024 * 1024
 
-export interface Page {
+interface Page {
   readonly items: readonly Item[]
   readonly has_more: boolean
 }

@@ -3,7 +3,7 @@ import { coreRecord, type HistoryRecord } from '../history/index.ts'
 import { interactionEnded, interactionRequested } from '../interactions/index.ts'
 import type { Meta } from './shapes.ts'
 
-export type Phase = NonNullable<NonNullable<Meta['agent']>['phase']>
+type Phase = NonNullable<NonNullable<Meta['agent']>['phase']>
 
 /** The phase after a record; undefined: it stays. */
 export function phaseAfter(record: HistoryRecord, now: Phase | undefined, turn: number | undefined): Phase | undefined {

@@ -321,7 +321,6 @@ export type Step = Static<typeof Step>
 export type Turn = Static<typeof Turn>
 export type TurnHead = Static<typeof TurnHead>
 export type StepHead = Static<typeof StepHead>
-export type Marker = Static<typeof Marker>
 export type Item = Static<typeof Item>
 export type Op = Static<typeof Op>
 export type Task = Static<typeof Task>

@@ -104,7 +104,7 @@ export class Timeline {
 }
 
 /** The text with the chunk at its place; undefined when text is missing before it, or another one is there. */
-export function appended(text: string, offset: number, chunk: string): string | undefined {
+function appended(text: string, offset: number, chunk: string): string | undefined {
   if (offset > text.length) return undefined
   const known = text.slice(offset, offset + chunk.length)
   return chunk.startsWith(known) ? text + chunk.slice(known.length) : undefined

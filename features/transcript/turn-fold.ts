@@ -441,7 +441,7 @@ function without<T extends object, K extends keyof T>(value: T, key: K): Omit<T,
 }
 
 const headOf = (turn: Turn): TurnHead => without(turn, 'steps') as TurnHead
-export const stepHead = (step: Step): StepHead => without(step, 'frames') as StepHead
+const stepHead = (step: Step): StepHead => without(step, 'frames') as StepHead
 
 function usageOf(steps: readonly Step[]): Turn['usage'] {
   const spent = steps.flatMap(step => step.usage ?? [])

@@ -31,7 +31,7 @@ export interface Given {
   readonly level: string
 }
 
-export interface ChildParts {
+interface ChildParts {
   readonly peer: Peer
   readonly log: Logger
   /** Of this activation. */

@@ -22,7 +22,7 @@ export const PackEnded = errorSpec('pack_ended', 50006, 'the pack that answers t
 type Fn = (...args: never[]) => unknown
 type Handler = (input: unknown) => Promise<unknown>
 
-export interface DoorParts {
+interface DoorParts {
   readonly ctx: PackContext
   /** An exception that nobody caught: the process ends with it. */
   readonly escaped: (error: unknown) => void

@@ -41,7 +41,7 @@ interface Waiting {
   readonly signals: readonly number[]
 }
 
-export interface PeerOptions {
+interface PeerOptions {
   readonly wire: Wire
   /** What the other end calls by name. */
   readonly root: object

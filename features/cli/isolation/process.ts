@@ -21,7 +21,7 @@ export class ProcessEnded extends PassingFailure {
   }
 }
 
-export interface ProcessOptions extends Limits {
+interface ProcessOptions extends Limits {
   /** What it calls by name, until `peer.root` is another one. */
   readonly root: object
 }

@@ -15,7 +15,7 @@ interface Exported {
 }
 
 /** How the other end is reached; `kept`: gets the signals of a call, which live on after its answer. */
-export interface Reach {
+interface Reach {
   call(target: number, method: string | undefined, args: readonly unknown[], answers?: Answers, kept?: number[]): Promise<unknown>
   tell(target: number, method: string | undefined, args: readonly unknown[]): void
   ask(target: number, member: { readonly method?: string; readonly property?: string }, args: readonly unknown[]): unknown

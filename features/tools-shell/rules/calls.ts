@@ -22,7 +22,7 @@ import { baseOf, isBash, literal, shells } from './words.ts'
 const LEADING = 10
 
 /** The words of a command, and the command that they stand in, whose redirections they get. */
-export interface Call {
+interface Call {
   readonly command: Command
   /** Undefined: an assignment. */
   readonly words: readonly (Word | undefined)[]

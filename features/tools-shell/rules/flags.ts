@@ -5,7 +5,7 @@
 import { list, SHELLS } from './words.ts'
 
 /** Made for the words of one command (`words[0]` is the program): whether the word at an index is one. */
-export type Risk = (words: readonly string[]) => (word: string, index: number) => boolean
+type Risk = (words: readonly string[]) => (word: string, index: number) => boolean
 
 /** Letters of short flags, names of long ones, harmless flags that such a name begins with, and other words. */
 function flags(letters: string, names = '', harmless = '', others?: RegExp): Risk {

@@ -4,11 +4,12 @@ import fc from 'fast-check'
 import { Conversation } from '../../../features/history/conversation.ts'
 import { saveConversation } from '../../../features/history/conversation-saved.ts'
 import type { CoreRecord, History, HistoryMessage, HistoryRecord, StateSpec } from '../../../features/history/index.ts'
-import { interruptedResult, project } from '../../../features/history/project.ts'
+import { interruptedResult } from '../../../features/history/project.ts'
 import { estimateText } from '../../../features/history/tokens.ts'
 import { callsOf } from '../../../features/llm/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { memoryLog, openHistory as open } from '../../helpers/memory-history.ts'
+import { project } from './naive.ts'
 
 const text = (value: string) => [{ type: 'text', text: value }]
 const user = (id: string, value: string, kind = 'user'): HistoryMessage => ({

@@ -2,8 +2,11 @@
 import { Conversation } from '../../../features/history/conversation.ts'
 import type { HistoryMessage, HistoryRecord, WirePart } from '../../../features/history/index.ts'
 import { messageId } from '../../../features/history/message.ts'
-import { project } from '../../../features/history/project.ts'
+import { Projection } from '../../../features/history/project.ts'
 import { eventsOf, session_id } from './world.ts'
+
+/** What the model sees of these messages, oldest first. */
+export const project = (messages: readonly HistoryMessage[]) => new Projection(messages).read().messages
 
 interface Numbered {
   readonly number: number

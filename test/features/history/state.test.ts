@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CoreRecord, History, HistoryMessage, HistoryRecord, PromptRecord } from '../../../features/history/index.ts'
-import { project } from '../../../features/history/project.ts'
 import { estimateMessage } from '../../../features/history/tokens.ts'
 import { SessionBusy } from '../../../features/sessions/index.ts'
 import { AppError } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type MemoryLog, memoryLog, openHistory } from '../../helpers/memory-history.ts'
+import { project } from './naive.ts'
 
 const text = (value: string) => [{ type: 'text', text: value }]
 const message = (id: string): CoreRecord => ({ type: 'message', role: 'user', id, content: text(id) })
