@@ -36,7 +36,10 @@ export function createAskUserQuestion({ ask, tasks }: AskPorts): Tool<typeof ask
         limit_ms: 0, // questions expire
         async run(_progress, signal) {
           const service = background ? tasks() : undefined
-          return service ? await askBeside(service, asked, description, ask) : resultOf(await ask(asked, signal))
+          if (service) return await askBeside(service, asked, description, ask)
+          const end = await ask(asked, signal)
+          if (end.how === 'withdrawn') signal.throwIfAborted() // what ended the call is what the model hears
+          return resultOf(end)
         }
       }
     }

@@ -195,6 +195,7 @@ test('aborting the turn dismisses the question before its result', async t => {
   const told = seen(server)
   assert.ok(told.indexOf('event.question.dismissed') > 0)
   assert.ok(told.indexOf('event.question.dismissed') < told.indexOf('tool.result'))
+  assert.match(result(server).output, /^The user interrupted this tool call on purpose/)
 })
 
 test('a question that a killed server left open is dismissed when its session is loaded', async t => {
