@@ -23,6 +23,9 @@ export async function refusalOf(
     ? []
     : accesses.flatMap(access => (access.kind === 'write' || access.kind === 'readwrite' ? [access.path] : []))
   const suspect = writes.length > 0 || tool.name === 'Write' || tool.name === 'Edit' || forbidden.has(tool.name)
+  if (suspect && env.earlier.some(call => call.tool === 'EnterPlanMode')) {
+    return { kind: 'deny', output: `Plan mode begins with a call before this one in your response: ${tool.name} was not carried out.` }
+  }
   const plan = suspect ? await planning(env.agent) : undefined
   if (!plan) return undefined
   if (forbidden.has(tool.name)) return { kind: 'deny', output: `Plan mode is on: ${tool.name} has to wait until the plan is approved.` }
