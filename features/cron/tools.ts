@@ -17,6 +17,9 @@ const MAX_PROMPT = 8192
 /** A one-shot that is further away is a mistake in most cases: its date of this year is over. */
 const MAX_AHEAD_MS = 350 * 24 * 3600 * 1000
 
+/** Calls of one response see the jobs as the ones before left them. */
+const thing = 'cron'
+
 export function createTools({ tableOf, now }: ToolPorts): readonly Tool<TObject>[] {
   const check = async ({ cron, prompt, recurring = true }: Static<typeof createParameters>, table: CronTable) => {
     if (Buffer.byteLength(prompt) > MAX_PROMPT) throw new ToolRefusal('prompt: at most 8 KiB of UTF-8.')
@@ -56,7 +59,7 @@ export function createTools({ tableOf, now }: ToolPorts): readonly Tool<TObject>
       const { cron, prompt, recurring = true } = args
       return {
         description: `Scheduling a prompt: ${inWords(cron, recurring)}`,
-        accesses: [],
+        accesses: [{ kind: 'change', thing }],
         approval_argument: cron,
         async run() {
           await check(args, table) // an approval may have taken its time
@@ -75,7 +78,7 @@ export function createTools({ tableOf, now }: ToolPorts): readonly Tool<TObject>
     source: 'builtin',
     prepare: (_args: unknown, env: ToolEnv) => ({
       description: 'Listing scheduled prompts',
-      accesses: [],
+      accesses: [{ kind: 'look', thing }],
       async run() {
         const table = await tableOf(env.agent)
         const jobs = await Promise.all(table.jobs().map(job => lines(job, table, true)))
@@ -95,7 +98,7 @@ export function createTools({ tableOf, now }: ToolPorts): readonly Tool<TObject>
       if (!job) throw unknown(id)
       return {
         description: `Deleting a scheduled prompt: ${inWords(job.cron, job.recurring)}`,
-        accesses: [],
+        accesses: [{ kind: 'change', thing }],
         approval_argument: id,
         async run() {
           if (!(await table.delete(id))) throw unknown(id)

@@ -65,6 +65,9 @@ async function told(work: () => Promise<string>): Promise<ToolResult> {
   }
 }
 
+/** Calls of one response see the goal as the ones before left it. */
+const thing = 'goal'
+
 /** Tools of main agents. */
 export function goalTools(ports: GoalToolPorts): readonly Tool[] {
   const keeperOf = async (env: ToolEnv) => (await ports.of(env.agent)).keeper
@@ -86,7 +89,7 @@ the user asks for work that goes on by itself. The user confirms it, unless the 
       const wanted = { objective, ...(criterion === undefined ? {} : { criterion }), ...(replace ? { replace } : {}) }
       return {
         description: `Start the goal: ${objective}`,
-        accesses: [],
+        accesses: [{ kind: 'change', thing }],
         async check() {
           const keeper = await keeperOf(env)
           try {
@@ -111,7 +114,11 @@ the user asks for work that goes on by itself. The user confirms it, unless the 
     description: 'Shows the goal of this session with its progress and budgets; null when there is none.',
     parameters: Type.Object({}, closed),
     source: 'builtin',
-    prepare: (_args, env) => ({ description: 'Read the goal', accesses: [], run: async () => ({ output: await show(env) }) })
+    prepare: (_args, env) => ({
+      description: 'Read the goal',
+      accesses: [{ kind: 'look', thing }],
+      run: async () => ({ output: await show(env) })
+    })
   }
   const update: Tool<typeof updateParameters> = {
     name: 'UpdateGoal',
@@ -121,7 +128,7 @@ obstacle has held you up for at least 3 turns, or at once when the goal is impos
     source: 'builtin',
     prepare: ({ status, reason }: Static<typeof updateParameters>, env) => ({
       description: `Set the goal to ${status}`,
-      accesses: [],
+      accesses: [{ kind: 'change', thing }],
       run: () =>
         current(env, async () => {
           const keeper = await keeperOf(env)
@@ -148,7 +155,7 @@ Use it only for limits that the user has named.`,
       const limits = budgetOf(args)
       return {
         description: `Limit the goal to ${args.value} ${args.unit}`,
-        accesses: [],
+        accesses: [{ kind: 'change', thing }],
         run: () =>
           current(env, async () => {
             await (await keeperOf(env)).limitTo(limits, 'model')

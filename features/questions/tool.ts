@@ -1,7 +1,7 @@
 /** The AskUserQuestion tool. */
 import { type InteractionEnd, unattendedFailure } from '../interactions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { TaskRefused, type Tasks } from '../tasks/index.ts'
+import { newTask, TaskRefused, type Tasks } from '../tasks/index.ts'
 import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { problemOf } from './answers.ts'
 import { type AskArguments, askParameters, type QuestionAnswer } from './contract.ts'
@@ -32,7 +32,7 @@ export function createAskUserQuestion({ ask, tasks }: AskPorts): Tool<typeof ask
       const description = questions.length === 1 ? `Asking: ${questions[0]?.question}` : `Asking ${questions.length} questions`
       return {
         description,
-        accesses: [],
+        accesses: background ? [newTask] : [],
         limit_ms: 0, // questions expire
         async run(_progress, signal) {
           const service = background ? tasks() : undefined

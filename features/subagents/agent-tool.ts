@@ -1,7 +1,7 @@
 /** The tool Agent: hands a piece of work to an agent of its own, and gives back what it answers. */
 import { type Static, Type } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { type Task, TaskRefused, type Tasks } from '../tasks/index.ts'
+import { newTask, type Task, TaskRefused, type Tasks } from '../tasks/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { limited, named, resumed } from './chosen.ts'
 import { chosenModel, modelFor, type Pool } from './pool.ts'
@@ -60,7 +60,7 @@ Profiles:\n${profiles.map(({ name, description }) => `- ${name}: ${description}`
       return {
         description: `Start ${who.profile.name}: ${args.description}`,
         display: { kind: 'agent_call', agent_name: who.profile.name, prompt: args.prompt, ...(background ? { background } : {}) },
-        accesses: [],
+        accesses: background ? [newTask] : [],
         limit_ms: 0, // the agent has a time of its own (`subagent.timeout_ms`)
         approval_argument: who.profile.name,
         async run(_progress, signal) {

@@ -34,6 +34,9 @@ export class TaskStopped extends Error {
   }
 }
 
+/** What a call declares that starts work in the background, so that a TaskList behind it in the response shows it. */
+export const newTask = { kind: 'change', thing: 'tasks' } as const
+
 /** Why work was stopped that took longer than it may. */
 export const overtimeText = (ms: number): string => `It took longer than ${ms / 1000} s.`
 

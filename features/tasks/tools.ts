@@ -1,7 +1,7 @@
 /** TaskList, TaskOutput, TaskStop and WaitFor: how an agent looks after its tasks. */
 import { type Static, type TObject, Type } from '../../kernel/index.ts'
 import type { Tool, ToolResult } from '../tools/index.ts'
-import type { TaskView } from './service.ts'
+import { newTask, type TaskView } from './service.ts'
 import { describeTask } from './texts.ts'
 import { outputOf, type ToolPorts, unknownTask } from './tool-ports.ts'
 import { createWaitFor } from './wait-for.ts'
@@ -36,9 +36,12 @@ export function createTools(ports: ToolPorts): readonly Tool<TObject>[] {
 - active_only false also shows tasks that are over.`,
     parameters: listParameters,
     source: 'builtin',
-    prepare: ({ active_only = true, limit = 20 }: Static<typeof listParameters>, env) => ({
+    prepare: async ({ active_only = true, limit = 20 }: Static<typeof listParameters>, env) => ({
       description: 'Listing background tasks',
-      accesses: [],
+      accesses: [
+        { kind: 'look', thing: newTask.thing },
+        ...(await tableOf(env.agent)).list().map(({ info }) => ({ kind: 'look' as const, thing: thingOf(info.taskId) }))
+      ],
       async run() {
         const all = (await tableOf(env.agent)).list().filter(({ info }) => info.detached && (!active_only || info.status === 'running'))
         const shown = all.slice(-limit)

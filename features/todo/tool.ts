@@ -26,7 +26,7 @@ export function createTodoList({ read, write }: TodoPorts): Tool<typeof todoList
       return {
         description: todos === undefined ? 'Reading the todo list' : 'Updating the todo list',
         ...(todos === undefined ? {} : { display: { kind: 'todo_list', items: todos } }),
-        accesses: [],
+        accesses: [{ kind: todos === undefined ? 'look' : 'change', thing: 'todo' }],
         async run() {
           if (todos) await write(agent, todos)
           return { output: textOf(todos ?? (await read(agent))) }
