@@ -255,6 +255,10 @@ export default definePack({
         return announce(await table.load(state.id))
       },
       allLoaded: () => table.all(),
+      async newestLoaded() {
+        const loaded = (await catalog.list()).filter(({ id }) => table.loaded(id) ?? shared.isLoaded(id))
+        return loaded.reduce<SessionState | undefined>((a, b) => (a && a.created_at >= b.created_at ? a : b), undefined)?.id
+      },
       list: () => catalog.list(),
       object,
       archive: id => change('archive', id),

@@ -157,6 +157,8 @@ export interface Sessions {
   /** The session if it is loaded in this process. */
   loaded(id: string): Session | undefined
   allLoaded(): readonly Session[]
+  /** Of the sessions that are loaded, here or at another server of the home, the one that was created last. */
+  newestLoaded(): Promise<string | undefined>
   /** What is going on in a session, also at another server of the home; undefined: nothing that this one knows of. */
   work(id: string): WorkTuple | undefined
   /**

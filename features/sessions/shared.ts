@@ -7,7 +7,7 @@ import type { SessionState, SessionWork } from './service.ts'
 /** What is going on in a session, for lists. */
 type WorkFacts = Pick<SessionWork, 'busy' | 'main_turn_active' | 'pending_interaction'>
 
-/** One session as its server tells it. Without `work` it is at rest there; `gone`: its data was deleted. */
+/** One session as its server tells it. Without `work` it is not loaded there; `gone`: its data was deleted. */
 export interface SessionFact {
   readonly id: string
   /** Number of the lease under which it is told; undefined: of the one before. */
@@ -28,11 +28,9 @@ interface SharedPorts {
   readonly forget: (id: string) => void
 }
 
-const atRest = ({ busy, pending_interaction }: WorkFacts) => !busy && pending_interaction === 'none'
-
 export class SharedSessions {
   readonly #ports: SharedPorts
-  /** What is going on elsewhere, by session; without `work` nothing. */
+  /** What is going on elsewhere, by session; without `work` it is not loaded there. */
   readonly #known = new Map<string, { readonly server_id: string; readonly fence: number; readonly work: WorkFacts | undefined }>()
   readonly #changed = new Set<string>()
   #timer: NodeJS.Immediate | undefined
@@ -40,6 +38,11 @@ export class SharedSessions {
 
   constructor(ports: SharedPorts) {
     this.#ports = ports
+  }
+
+  /** Another server has it loaded. */
+  isLoaded(id: string): boolean {
+    return this.#known.get(id)?.work !== undefined
   }
 
   /** What is going on in a session of another server. */
@@ -78,8 +81,7 @@ export class SharedSessions {
   /** Another server knows nothing yet. */
   joined(server_id: string): void {
     const facts = this.#ports.all().flatMap(id => this.#ports.own(id) ?? [])
-    const live = facts.filter(({ work }) => work && !atRest(work))
-    if (live.length > 0) this.#ports.tell(live, server_id)
+    if (facts.length > 0) this.#ports.tell(facts, server_id)
   }
 
   /** Nothing is known of what goes on there. */
@@ -94,7 +96,7 @@ export class SharedSessions {
         this.#known.delete(id)
         this.#ports.forget(id)
       } else if (!known || known.server_id === server_id || (fence ?? 0) > known.fence) {
-        this.#known.set(id, { server_id, fence: fence ?? known?.fence ?? 0, work: work && !atRest(work) ? work : undefined })
+        this.#known.set(id, { server_id, fence: fence ?? known?.fence ?? 0, work })
         if (state) this.#ports.show(state)
       } // else it stood still, and tells what it still believes of a session that another one has taken
     }

@@ -14,7 +14,7 @@ import { AppError, detailsOf, developerError, InternalError, invalid, PackAway, 
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { isPromise, yieldToLoop } from '../lifecycle/wait.ts'
-import { coerce, problems, type TSchema, tidy } from '../schema.ts'
+import { coerce, problems, type TObject, type TSchema, tidy } from '../schema.ts'
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'
@@ -102,7 +102,8 @@ export class Pipeline {
     if (!route) throw routeMissing(exchange)
     const { spec } = route
     if (!open) requireScope(exchange.principal, spec.scope)
-    if (this.#mayRelay(raw.session_id, exchange) && (await this.#relay(raw.session_id, route, exchange))) return
+    const session_id = this.#mayRelay(exchange) ? (raw.session_id ?? (await this.#about(spec, exchange))) : undefined
+    if (session_id !== undefined && (await this.#relay(session_id, route, exchange))) return
     if (route.activity.closed) throw notThere(route, exchange)
     const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
     const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
@@ -135,8 +136,8 @@ export class Pipeline {
       this.#done(exchange, route, status, code)
     } catch (failed) {
       // A body that was read cannot be passed on any more: the client tries again.
-      if (failed instanceof SessionMoved && !spec.body && !exchange.begun && this.#mayRelay(raw.session_id, exchange)) {
-        if (await this.#relay(raw.session_id, route, exchange)) return
+      if (failed instanceof SessionMoved && !spec.body && !exchange.begun && session_id !== undefined) {
+        if (await this.#relay(session_id, route, exchange)) return
       }
       if (!work.signal.aborted || AppError.is(failed)) throw failed
       this.#env.log.debug({ err: failed, request_id: exchange.id, pack: route.pack }, 'a request ended with its pack')
@@ -147,8 +148,15 @@ export class Pipeline {
     }
   }
 
-  #mayRelay(session_id: string | undefined, exchange: Exchange): session_id is string {
-    return session_id !== undefined && !exchange.relayed && this.#hooks.elsewhere.isUsed()
+  #mayRelay(exchange: Exchange): boolean {
+    return !exchange.relayed && this.#hooks.elsewhere.isUsed()
+  }
+
+  /** The session that a request is about whose path names none. */
+  async #about(spec: AnyRoute, exchange: Exchange): Promise<string | undefined> {
+    const isNamed = (spec.query as TObject | undefined)?.properties?.session_id !== undefined
+    const { session_id } = isNamed ? queryOf(exchange.url) : {}
+    return typeof session_id === 'string' ? session_id : await this.#hooks.about.promise(spec)
   }
 
   /** False: the session is here. */

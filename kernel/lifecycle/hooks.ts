@@ -28,11 +28,16 @@ export function createKernelHooks() {
      */
     attachStream: new AsyncSeriesBailHook<[session_id: string], 'live' | 'missing'>(['session_id']),
     /**
-     * Bail. Something is about a session: a request whose path names it (`{session_id}`), a frame whose payload does, a subscription. A tap
+     * Bail. Something is about a session: a request whose path or query names it, a frame whose payload does, a subscription. A tap
      * that knows another server of the home which has it answers the way there; undefined: this one. A tap that fails or takes longer than
      * `frameTimeoutMs` fails the request.
      */
     elsewhere: new AsyncSeriesBailHook<[session_id: string], Place>(['session_id']),
+    /**
+     * Bail. A request does not say which session it is about, and other servers of the home may have it: a tap of the pack of its route
+     * answers the id; undefined: about none. A tap that fails or takes longer than `frameTimeoutMs` fails the request.
+     */
+    about: new AsyncSeriesBailHook<[route: AnyRoute], string>(['route']),
     /**
      * Notify. A client went live on a session after a cursor. Volatile events between the two are lost to it; what it has to know of
      * them can be emitted to it `only`.

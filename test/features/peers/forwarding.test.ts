@@ -56,6 +56,33 @@ test('a session made at one server is announced once to the clients of the other
   assert.equal(archived.payload.sessionId, id)
 })
 
+test('tools and MCP servers of a session are those of the server that has it, also where the newest one is meant', { timeout }, async t => {
+  const { servers, cwd } = await kernels(t, [[{ text: 'x' }]], 3)
+  const [first, second, third] = servers as [TestKernel, TestKernel, TestKernel]
+  await third.rest.json('POST', '/api/v2/mcp/servers', { name: 'broken', transport: 'stdio', command: 'false' })
+  const ask = async ({ rest }: TestKernel, method: string, path: string) => {
+    const { code, data } = await rest.json(method, path)
+    return { code, data: data as { tools?: { name: string }[]; servers?: { id: string }[] } | null }
+  }
+  assert.deepEqual((await ask(third, 'GET', '/api/v1/mcp/servers')).data, { servers: [] })
+  const older = await newSession(second, cwd)
+  await newSession(first, cwd)
+  for (const path of ['/api/v1/tools', `/api/v1/tools?session_id=${older}`]) {
+    const answers = await Promise.all(servers.map(server => ask(server, 'GET', path)))
+    assert.ok(answers[0]?.data?.tools?.some(({ name }) => name === 'Read'))
+    for (const answer of answers) assert.deepEqual(answer, answers[0])
+  }
+  for (const server of servers) {
+    const { data } = await ask(server, 'GET', '/api/v1/mcp/servers')
+    assert.deepEqual(
+      data?.servers?.map(({ id }) => id),
+      ['broken']
+    )
+    assert.equal((await ask(server, 'POST', '/api/v1/mcp/servers/broken:restart')).code, 0)
+    assert.equal((await ask(server, 'POST', '/api/v1/mcp/servers/nobody:restart')).code, 40408)
+  }
+})
+
 test('what goes on in a session is in the lists of every server', { timeout }, async t => {
   const { servers, cwd, upstream } = await kernels(t, [[{ text: 'Wait. ' }, { hang: true }, { text: 'Done.' }]], 3)
   const id = await newSession(servers[0]!, cwd)

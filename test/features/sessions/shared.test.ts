@@ -33,7 +33,9 @@ test('the server that took a session over says what goes on in it, whatever the 
   shared.told([fact(1, working)], 'before')
   assert.deepEqual(shared.work(id), working)
   shared.told([fact(2, resting)], 'after')
-  assert.equal(shared.work(id), undefined)
+  assert.deepEqual([shared.work(id), shared.isLoaded(id)], [resting, true])
+  shared.told([{ id }], 'after')
+  assert.deepEqual([shared.work(id), shared.isLoaded(id)], [undefined, false])
 })
 
 test('a server that stood still and goes on changes nothing in what the next one tells', () => {
