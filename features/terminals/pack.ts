@@ -16,7 +16,7 @@ import {
   TerminalMissing
 } from './contract.ts'
 import { directoryOf, shellOf } from './place.ts'
-import { openTerminal, type Terminal } from './terminal.ts'
+import { type Terminal, terminalStarter } from './terminal.ts'
 
 /** Terminals of a session that have ended and whose output is kept. */
 const keptEnded = 16
@@ -78,14 +78,15 @@ export default definePack({
       const session = await sessions.load(session_id)
       session.assertWritable()
       if (runtime_id !== localRuntime) throw new AppError(RuntimeMissing)
-      const [cwd, shell] = [await directoryOf(session.cwd, given), await shellOf(asked)]
+      const [cwd, shell, open] = [await directoryOf(session.cwd, given), await shellOf(asked), await terminalStarter()]
+      session.assertWritable() // from here on nothing waits: others may have opened one, or archived the session
       const held = session.get(slot)
       const running = [...held.terminals.values()].filter(terminal => terminal.running).length
       if (running >= max_per_session)
         throw new AppError(RuntimeUnavailable, { message: `${max_per_session} terminals run in this session already` })
       const id = `term_${ctx.newId()}`
       const options = { id, session_id, cwd, shell, cols, rows, scrollback: scrollback_chars, now: ctx.now, over: () => held.changed() }
-      const terminal = await openTerminal(options)
+      const terminal = open(options)
       held.terminals.set(id, terminal)
       held.changed()
       return terminal.object()

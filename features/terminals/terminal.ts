@@ -28,14 +28,16 @@ export interface TerminalOptions {
   readonly over: () => void
 }
 
-/** Starts the shell. Throws RuntimeUnavailable (40926) where the optional package is missing. */
-export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
-  const { shell, cwd, cols, rows } = options
+/** What starts shells. Throws RuntimeUnavailable (40926) where the optional package is missing. */
+export async function terminalStarter(): Promise<(options: TerminalOptions) => Terminal> {
   const { spawn } = await import('node-pty').catch((cause: unknown) => {
     throw new AppError(RuntimeUnavailable, { message: 'no terminals here: the optional package node-pty could not be loaded', cause })
   })
-  const pty = spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env), encoding: null })
-  return new Terminal(pty, options)
+  return options => {
+    const { shell, cwd, cols, rows } = options
+    const pty = spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env), encoding: null })
+    return new Terminal(pty, options)
+  }
 }
 
 export class Terminal {

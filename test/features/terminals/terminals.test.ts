@@ -49,6 +49,14 @@ async function start(t: TestContextLike, config: Record<string, Record<string, u
   return { ...kernel, cwd, session_id, params, open, socket, isKept: () => isKept() }
 }
 
+// The first of this file: the library that opens terminals is loaded with the first of them, and takes its time.
+test('terminals that are asked for at once are not more than are allowed', async t => {
+  const { call, params } = await start(t, { terminals: { max_per_session: 2 } })
+  const ask = () => call(createTerminal, { params, body: bodyOf({ shell: '/bin/sh' }) })
+  const codes = (await Promise.all([ask(), ask(), ask(), ask()])).map(({ code }) => code)
+  assert.deepEqual(codes.sort(), [0, 0, 40926, 40926])
+})
+
 test('a terminal runs a shell in the directory of the session, takes keys, and shows its end', async t => {
   const { open, socket, cwd, call, params, isKept } = await start(t)
   const terminal = await open({ cols: 100, rows: 30 })
