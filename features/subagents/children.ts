@@ -25,8 +25,8 @@ export interface ChildrenPorts {
   readonly maxAgents: number
 }
 
-/** Agents at work for others, of a session. */
-export const RunningSlot = defineSlot('subagents-running', (_session: Session) => new Set<string>())
+/** Agents at work for others, of a session; by a symbol those that are made. */
+export const RunningSlot = defineSlot('subagents-running', (_session: Session) => new Set<string | symbol>())
 
 function depthOf(agent: AgentHost): number {
   const parent = agent.record.type === 'sub' ? agent.session.agent(agent.record.parent_agent_id ?? 'main') : undefined
@@ -45,6 +45,18 @@ export function createChildren({ agents, histories, maxDepth, maxRunning, maxAge
     return all.filter(profile => !delegates(profile))
   }
 
+  /** Made anew, or the one that is taken up again. */
+  async function taken({ caller, resume, profile, model: { alias, thinking } }: ChildSpec) {
+    const labels = { profile: profile.name }
+    const host = resume ?? (await caller.session.createAgent({ type: 'sub', parent_agent_id: caller.id, labels }))
+    const engine = await agents.of(host)
+    if (!resume) {
+      const model = alias === undefined ? {} : { model: alias }
+      await engine.configure({ profile: profile.name, ...model, ...(thinking === undefined ? {} : { thinking }) })
+    }
+    return { host, engine }
+  }
+
   async function child(spec: ChildSpec): Promise<Child> {
     const { caller, resume } = spec
     const { session } = caller
@@ -59,19 +71,20 @@ export function createChildren({ agents, histories, maxDepth, maxRunning, maxAge
     } else if (running.has(resume.id) || session.work.activeTurns().includes(resume.id)) {
       throw new SubagentRefused(`The agent ${resume.id} is at work.`)
     }
-    const host = resume ?? (await session.createAgent({ type: 'sub', parent_agent_id: caller.id, labels: { profile: spec.profile.name } }))
-    const engine = await agents.of(host)
-    if (!resume) {
-      const { alias, thinking } = spec.model
-      const model = alias === undefined ? {} : { model: alias }
-      await engine.configure({ profile: spec.profile.name, ...model, ...(thinking === undefined ? {} : { thinking }) })
-    }
+    // Before anything waits: calls of one response run side by side, and count each other.
+    const place = resume?.id ?? Symbol('an agent that is made')
+    running.add(place)
+    const { host, engine } = await taken(spec).catch((error: unknown) => {
+      running.delete(place)
+      throw error
+    })
+    running.delete(place)
+    running.add(host.id)
     const model: ChildModel = {
       ...(engine.settings().model === undefined ? {} : { alias: engine.settings().model }),
       thinking: engine.effort()
     }
     const subagentId = host.id
-    running.add(host.id)
 
     const work: Child['work'] = async (prompt, signal, { origin: why = origin, quiet } = {}) => {
       running.add(host.id)

@@ -1,0 +1,81 @@
+/** Agents that one response asks for together: they count each other. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import interactions from '../../../features/interactions/pack.ts'
+import permissions from '../../../features/permissions/pack.ts'
+import subagents from '../../../features/subagents/pack.ts'
+import tasks from '../../../features/tasks/pack.ts'
+import tools from '../../../features/tools/pack.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { startAgent } from '../agent/start.ts'
+
+const long = 'an answer of some length. '.repeat(20)
+const call = (id: string, args: Record<string, unknown>) => ({ id, name: 'Agent', args: { description: 'a side task', ...args } })
+
+/**
+ * The main agent answers its prompts with these calls of Agent, one response after the other; agents that it starts answer when a call of the
+ * response was refused, or all were begun.
+ */
+async function start(t: TestContextLike, config: Record<string, unknown>, ...responses: readonly (readonly ReturnType<typeof call>[])[]) {
+  let turn = 0
+  let asked = 0
+  let begun = 0
+  let gate = latch()
+  const llm = scriptedLlm(({ messages }) => {
+    const said = JSON.stringify(messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1))
+    if (said.includes('start them')) {
+      gate = latch()
+      begun = 0
+      return toolCalls(...(responses[turn++] ?? []))
+    }
+    if (said.includes('task ') && ++begun === responses[turn - 1]?.length) gate.open()
+    return said.includes('task ')
+      ? [
+          { type: 'wait', until: gate.opened },
+          { type: 'text', text: long },
+          { type: 'finish', reason: 'completed' }
+        ]
+      : long
+  })
+  const scene = await startAgent(t, llm, { packs: [tools, interactions, permissions, tasks, subagents], config: { subagents: config } })
+  const refused = (payload: unknown) => /at work/.test(String((payload as { output?: unknown }).output))
+  void scene
+    .waitFor(({ type, payload }) => type === 'tool.result' && refused(payload))
+    .then(
+      () => gate.open(),
+      () => undefined
+    )
+  return {
+    /** What the calls of the next response answer. */
+    async outputs(): Promise<string[]> {
+      const from = scene.events.length
+      const prompts = ++asked
+      await scene.prompt('start them')
+      let ended = 0
+      await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main' && ++ended === prompts)
+      return scene.events
+        .slice(from)
+        .flatMap(({ type, payload }) => (type === 'tool.result' ? [String((payload as { output: unknown }).output)] : []))
+    }
+  }
+}
+
+test('agents that are started in one response are not more than may be at work', async t => {
+  const { outputs } = await start(
+    t,
+    { max_running: 2 },
+    ['a', 'b', 'c'].map(id => call(id, { prompt: `task ${id}` }))
+  )
+  const told = await outputs()
+  assert.deepEqual(told.map(text => /2 agents are at work/.test(text)).sort(), [false, false, true], told.join('\n'))
+})
+
+test('an agent that is resumed twice in one response is resumed once', { timeout: 20_000 }, async t => {
+  const again = ['a', 'b'].map(id => call(id, { prompt: `task ${id}`, resume: 'agent-0' }))
+  const { outputs } = await start(t, {}, [call('first', { prompt: 'task first' })], again)
+  assert.match((await outputs())[0] ?? '', /status: completed/)
+  const told = await outputs()
+  assert.deepEqual(told.map(text => /agent-0 is at work/.test(text)).sort(), [false, true], told.join('\n'))
+})
