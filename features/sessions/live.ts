@@ -70,6 +70,10 @@ export class LiveSession extends SlotHost implements Session {
   #gone = false
   /** Another server has it. */
   #moved = false
+  /** Changes of `update` that no write has begun with. */
+  #changes: ((state: SessionState) => SessionState)[] = []
+  /** Ids of agents that are being made. */
+  readonly #coming = new Set<string>()
   #later: NodeJS.Timeout | undefined
   /** Something has changed that need not be on disk before the session is closed. */
   #unsaved = false
@@ -116,9 +120,9 @@ export class LiveSession extends SlotHost implements Session {
     return this.#ports.store(spec, this.dir)
   }
 
-  async update(change: (state: SessionState) => SessionState, options: { readonly touch?: boolean } = {}): Promise<SessionState> {
+  async update(change: (state: SessionState) => SessionState, { touch = false } = {}): Promise<SessionState> {
     this.assertWritable()
-    this.#set(options.touch ? this.#touched(change(this.#state)) : change(this.#state))
+    this.#changes.push(state => (touch ? this.#touched(change(state)) : change(state)))
     await this.#save()
     return this.#state
   }
@@ -207,7 +211,8 @@ export class LiveSession extends SlotHost implements Session {
   createAgent(record: AgentRecord): Promise<AgentHost> {
     if (record.type === 'main') return this.main()
     let number = 0
-    while (this.#agents.has(`agent-${number}`) || this.#state.agents[`agent-${number}`]) number++
+    const isTaken = (id: string) => this.#agents.has(id) || this.#coming.has(id) || this.#state.agents[id] !== undefined
+    while (isTaken(`agent-${number}`)) number++
     return this.#create(`agent-${number}`, record)
   }
 
@@ -240,7 +245,8 @@ export class LiveSession extends SlotHost implements Session {
   }
 
   async #create(id: string, record: AgentRecord): Promise<AgentHost> {
-    await this.update(state => ({ ...state, agents: { ...state.agents, [id]: record } }))
+    this.#coming.add(id)
+    await this.update(state => ({ ...state, agents: { ...state.agents, [id]: record } })).finally(() => this.#coming.delete(id))
     const agent = this.#attach(id, record)
     this.#ports.agentCreated(this.id, id)
     return agent
@@ -283,10 +289,9 @@ export class LiveSession extends SlotHost implements Session {
   #save(): Promise<void> {
     clearTimeout(this.#later)
     this.#later = undefined
-    this.#unsaved = false
     if (this.#gone) return Promise.resolve()
     if (!this.#saving) {
-      this.#saving = this.#ports.save(this.#state).finally(() => {
+      this.#saving = this.#write().finally(() => {
         this.#saving = undefined
       })
       return this.#saving
@@ -300,9 +305,34 @@ export class LiveSession extends SlotHost implements Session {
     return this.#next
   }
 
+  /** What the disk refuses is taken back: nobody was told that it is so. What need not be on disk yet waits for the next write. */
+  async #write(): Promise<void> {
+    const before = this.#state
+    const changes = this.#changes
+    this.#changes = []
+    this.#unsaved = false
+    if (changes.length > 0) this.#set(changes.reduce((state, change) => change(state), before))
+    const written = this.#state
+    try {
+      await this.#ports.save(written)
+    } catch (error) {
+      this.#unsaved = true
+      if (changes.length > 0) this.#set(without(this.#state, written, before))
+      throw error
+    }
+  }
+
   /** Resolves when everything is written. */
   async settled(): Promise<void> {
     if (this.#later || this.#unsaved) void this.#save().catch(this.#ports.failed)
     for (let save = this.#next ?? this.#saving; save; save = this.#next ?? this.#saving) await save.catch(() => undefined) // as above
   }
+}
+
+/** A state whose fields are what they were before, where they are still what a refused change made of them. */
+function without(state: SessionState, refused: SessionState, before: SessionState): SessionState {
+  const isRefused = (key: keyof SessionState) => refused[key] !== before[key] && state[key] === refused[key]
+  const kept = Object.entries(state).filter(([key]) => !isRefused(key as keyof SessionState))
+  const old = Object.entries(before).filter(([key]) => isRefused(key as keyof SessionState))
+  return Object.fromEntries([...kept, ...old]) as unknown as SessionState // the fields of three states, each of one of them
 }

@@ -200,13 +200,15 @@ export default definePack({
       const { archived_at: _at, ...rest } = state
       return state.archived ? { ...rest, archived: false } : state
     }
-    const restoreLive = async (session: Session) => {
-      if (session.state.archived) await session.update(unarchived)
+    /** Also when memory says that it is so: the write that made it so may be refused yet. */
+    const changeLive = async (session: Session, change: typeof archived) => {
+      if (session.writable || change(session.state) !== session.state) await session.update(change)
     }
+    const restoreLive = (session: Session) => changeLive(session, unarchived)
     const archiveHere = async (id: string) => {
       await table.patch(id, archived, async session => {
         if (session.writable) await table.archiving(session)
-        if (!session.state.archived) await session.update(archived)
+        await changeLive(session, archived)
       })
       const workspace_id = (await catalog.find(id))?.workspace_id
       if (workspace_id !== undefined) emitArchived({ workspace_id, sessionId: id })
