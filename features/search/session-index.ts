@@ -235,7 +235,9 @@ export class SessionIndex {
     }
     if (entry.saved ? changes.length === 0 : !grew) return
     const cursors = Object.fromEntries(entry.cursors)
-    if (entry.saved && sizeOf(file) === entry.bytes) await appendSnapshot(file, changes, cursors)
+    const wasSaved = entry.saved
+    entry.saved = false // should the disk refuse it, the next one writes all
+    if (wasSaved && sizeOf(file) === entry.bytes) await appendSnapshot(file, changes, cursors)
     else await writeSnapshot(file, this.#all(entry), cursors)
     entry.saved = true
     entry.bytes = sizeOf(file)
@@ -289,7 +291,7 @@ export class SessionIndex {
     this.#forget(entry)
     if (entry.heading) this.corpus.remove(entry.heading)
     entry.heading = undefined
-    if (entry.known && this.writes) await removeSnapshot(this.#snapshotOf(entry.id))
+    if (entry.known && this.writes) await removeSnapshot(this.#snapshotOf(entry.id)).catch(() => undefined) // as good as before; swept later
     entry.known = false
     if (entry.archived) return
     entry.modified = -1
@@ -307,7 +309,7 @@ export class SessionIndex {
     for (const name of names(this.#snapshots)) {
       const id = name.replace(/\.jsonl(?:\.new)?$/, '')
       if (id !== name && (!this.#entries.has(id) || this.#entries.get(id)?.archived || name.endsWith('.new')))
-        await removeSnapshot(join(this.#snapshots, name))
+        await removeSnapshot(join(this.#snapshots, name)).catch(() => undefined) // the next server tries again
     }
   }
 

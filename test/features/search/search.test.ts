@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { snippetOf } from '../../../features/search/snippet.ts'
@@ -188,6 +188,40 @@ test('another server of the home reads the index and what came later; a damaged 
   }
   await rm(join(home, 'search'), { recursive: true })
   await found()
+})
+
+test('what was found while the disk took nothing is found by the next server, too', async t => {
+  const home = await freshDir()
+  const one = await start(t, { home })
+  await one.turn('the first fig')
+  await one.find({ query: 'fig' })
+  const place = join(home, 'search')
+  await rename(place, `${place}.kept`)
+  await writeFile(place, '')
+  await one.turn('the second fig')
+  const { items, index_state } = await one.find({ query: 'fig', role: 'user' })
+  assert.deepEqual([items.length, index_state.degraded], [2, `session ${one.session_id} could not be read: ENOTDIR`])
+  await rm(place)
+  await rename(`${place}.kept`, place)
+  await one.turn('the third fig')
+  assert.equal((await one.find({ query: 'fig', role: 'user' })).items.length, 3)
+  await one.stop()
+  const next = await start(t, { home })
+  assert.equal((await next.find({ query: 'fig', role: 'user' })).items.length, 3)
+})
+
+test('a snapshot that cannot be removed keeps no search from its answer', async t => {
+  const home = await freshDir()
+  const { find, turn, call, session_id } = await start(t, { home })
+  await turn('the first fig')
+  await find({ query: 'fig' })
+  const file = join(home, 'search', `${session_id}.jsonl`)
+  await rm(file)
+  await mkdir(join(file, 'in the way'), { recursive: true })
+  await call(archiveSession, { params: { session_id } })
+  assert.deepEqual((await find({ query: 'fig' })).items, [])
+  await call(deleteSession, { params: { session_id } })
+  assert.deepEqual((await find({ query: 'fig' })).items, [])
 })
 
 test('a snippet begins and ends with whole characters', () => {
