@@ -164,6 +164,7 @@ const mistakes = {
   pack_there: (name: string) => `another pack named '${name}' is there already; reload replaces it`,
   pack_mismatch: (name: string, other: string) => `pack '${other}' cannot replace '${name}'`,
   pack_malformed: (name: string, text: string) => `pack ${name} is not what definePack takes: ${text}`,
+  argument_odd: (call: string, needed: string, given: string) => `${call} needs ${needed}, not ${given}`,
   pack_inactive: (name: string) => `pack ${name} is not active any more`,
   pack_leaving: () => 'the pack is being unloaded',
   packs_required: (failed: readonly string[]) => `required packs are not active: ${failed.join('; ')}`,

@@ -220,7 +220,7 @@ export function definePack<
   const { name, version, description, area, needs = {}, optional = {}, provides = [], config, errors = [] } = spec
   if (typeof name !== 'string' || name === '') throw developerError('pack_malformed', String(name), 'name')
   const pack = { kind: 'pack', name, version, description, area, setup: spec.setup as Pack['setup'] } as const
-  const odd = oddPart({ needs, optional, provides, errors })
+  const odd = typeof spec.setup === 'function' ? oddPart({ needs, optional, provides, errors }) : 'setup'
   if (odd !== undefined) {
     return { ...pack, needs: {}, optional: {}, provides: [], errors: [], broken: developerError('pack_malformed', name, odd) }
   }

@@ -1,7 +1,7 @@
 /** Which pack an error comes from that nobody caught: by the files that its stack names. */
 import { basename, dirname, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Pack } from '../../kernel/index.ts'
+import { DeveloperError, type Pack } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 
 /**
@@ -19,7 +19,7 @@ export function escaped(
 
 interface Culprit {
   readonly pack: string
-  /** No other file than those of the pack is in the stack: whoever else has state was not in the middle of something. */
+  /** No other file than those of the pack is in the stack (above a refusal of the kernel): nobody else was in the middle of something. */
   readonly alone: boolean
 }
 
@@ -43,8 +43,12 @@ function culprit(error: unknown, packs: readonly Pick<Pack, 'name' | 'source'>[]
       // Packs that lie side by side are told apart by their own files; what else is in the folder may be of each of them.
       return known.find(({ source }) => source === file)?.name ?? (deepest.length === 1 ? deepest[0]?.name : undefined)
     })
-    const pack = owners.find(owner => owner !== undefined)
-    if (pack !== undefined) return { pack, alone: depth === 0 && owners.every(owner => owner === pack) }
+    const first = owners.findIndex(owner => owner !== undefined)
+    const pack = owners[first]
+    if (pack === undefined) continue
+    // What the kernel threw was a refusal, before it did anything.
+    const through = one instanceof DeveloperError ? owners.slice(first) : owners
+    return { pack, alone: depth === 0 && through.every(owner => owner === pack) }
   }
   return undefined
 }

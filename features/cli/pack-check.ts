@@ -33,6 +33,7 @@ export async function checkPack(word: string, { out }: Io): Promise<number> {
   let bad = 0
   for (const pack of packs) {
     const faults = [
+      ...(pack.broken ? [pack.broken.message] : []),
       ...(/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(pack.name) ? [] : ['its name is not kebab-case']),
       ...(/^\S.{9,110}$/.test(pack.description ?? '') ? [] : ['it has no description of 10 to 110 characters']),
       ...Object.values(pack.needs).flatMap(({ id }) => (known.has(id) ? [] : [`nobody provides '${id}', which it needs`])),

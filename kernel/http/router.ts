@@ -7,6 +7,8 @@ import type { Activity } from '../lifecycle/activity.ts'
 import type { RouteHandler } from '../pack.ts'
 import { unusable } from '../schema.ts'
 
+const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
 export interface MountedRoute {
   readonly pack: string
   readonly spec: AnyRoute
@@ -93,6 +95,8 @@ function rank(part: string): number {
 /** Throws a developer error that names the route and what is wrong: path template, params that do not fit it, unusable schemas. */
 export function assertRoute(spec: AnyRoute): void {
   const name = `route ${spec.method} ${spec.path}`
+  if (!methods.includes(spec.method)) throw developerError('route_unusable', name, `the method is none of ${methods.join(', ')}`)
+  if (spec.data === undefined) throw developerError('route_unusable', name, 'data, the shape of its answer, is missing')
   const { names } = parseTemplate(spec.path)
   if (spec.params) {
     const declared = Object.keys(spec.params.properties)

@@ -1,5 +1,6 @@
 /** Builds the context of one pack; every call registers its undo in the pack's scope. */
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { Value } from '@sinclair/typebox/value'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
@@ -12,7 +13,7 @@ import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { fillDefaults, problems, stripUnknown } from '../schema.ts'
 import type { Leases } from '../storage/lease.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
-import { ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
+import { isTappable, ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Dispose } from './scope.ts'
 import type { Contribution, ExtensionPoint, PointTable, ServiceToken } from './services.ts'
@@ -53,6 +54,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     if (scope.closed) throw developerError('pack_inactive', name)
   }
   const own = (dispose: Dispose) => {
+    assertFunction('a clean-up', dispose)
     try {
       return scope.own(dispose)
     } catch {
@@ -112,6 +114,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     newId: env.newId,
     route(spec: AnyRoute, handler: unknown) {
       assertRoute(spec)
+      assertFunction(`the handler of ${spec.method} ${spec.path}`, handler)
       return mount(() => registrations.add('routes', { pack: name, spec, handler: handler as RouteHandler<never>, activity }))
     },
     event(spec: EventSpec) {
@@ -129,10 +132,15 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return Object.assign(emit, { undo }) as never // typed by the spec, in PackContext
     },
     on<E extends EventSpec>(spec: E, listener: Listener<E>) {
-      return publish(() => parts.hub.on(spec.type, listener as Listener<EventSpec>, name))
+      const { type } = spec
+      assertFunction(`the listener of ${type}`, listener)
+      return publish(() => parts.hub.on(type, listener as Listener<EventSpec>, name))
     },
-    frame: (spec: FrameSpec, handler: unknown, before?: FrameCheck) =>
-      mount(() => registrations.add('frames', { pack: name, spec, handler: handler as FrameHandler<never>, before, activity })),
+    frame(spec: FrameSpec, handler: unknown, before?: FrameCheck) {
+      assertFunction(`the handler of ${spec.type}`, handler)
+      if (before !== undefined) assertFunction(`the check of ${spec.type}`, before)
+      return mount(() => registrations.add('frames', { pack: name, spec, handler: handler as FrameHandler<never>, before, activity }))
+    },
     outFrame: (spec: OutFrameSpec) => mount(() => registrations.add('outFrames', spec)),
     store: (spec, place) => storeAt(spec, place ? join(home, place.dir) : join(home, 'packs', name, spec.name)),
     storeAt,
@@ -159,7 +167,9 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         else if (unit.provided === provided) await parts.lifecycle.withdrawService(unit, token.id)
       }
     },
-    contribute: <T>(point: ExtensionPoint<T>, item: T) => publish(() => parts.points.add(point.id, name, unit.activated, item)),
+    contribute<T>({ id }: ExtensionPoint<T>, item: T) {
+      return publish(() => parts.points.add(id, name, unit.activated, item))
+    },
     collect<T>(point: ExtensionPoint<T>) {
       open()
       const what = `change listener of ${point.id}`
@@ -174,6 +184,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         },
         onChange: (listener: () => void) => {
           open()
+          assertFunction(`the ${what}`, listener)
           const drop = scope.own(parts.points.onChange(point.id, () => env.guard.tell(name, what, listener)))
           return () => void drop()
         }
@@ -185,6 +196,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return scope.own(() => env.hosts.withdraw(slot))
     },
     tap(hook: Tappable, fn: unknown, options: TapOptions = {}) {
+      if (!isTappable(hook)) throw developerError('argument_odd', 'ctx.tap', 'a hook', inspect(hook, { depth: 0 }))
+      assertFunction('a tap', fn)
       const absence = () => parts.lifecycle.absence(name)
       const owner = { guard: env.guard, pack: name, tapped: parts.tapped, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs, absence }
       return publish(() => {
@@ -203,6 +216,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     own,
     timer(ms, work, options) {
       open()
+      assertFunction('a timer', work)
       return startTimer(starter, ms, work, options)
     },
     spawn(command, args = [], options = {}) {
@@ -231,6 +245,11 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       })
     }
   }
+}
+
+/** Packs need not be typed: what is no function would fail when it is called, in the middle of somebody's request. */
+function assertFunction(what: string, given: unknown): void {
+  if (typeof given !== 'function') throw developerError('argument_odd', what, 'a function', inspect(given, { depth: 0 }))
 }
 
 /** What packs see of the hub. */

@@ -126,6 +126,12 @@ export function tapPoints(hooks: KernelHooks): TapPoints {
   return Object.freeze(Object.fromEntries(points)) as TapPoints
 }
 
+/** Something that can be tapped: a point of the kernel, or a hook of a pack (tapable's). */
+export function isTappable(target: unknown): target is Tappable {
+  if (typeof target !== 'object' || target === null) return false
+  return behind.has(target) || (Array.isArray((target as AnyHook).taps) && typeof (target as AnyHook).tap === 'function')
+}
+
 /** A hook as it is now. */
 export interface HookFacts {
   /** As its owner named it; empty when it did not. */

@@ -285,7 +285,7 @@ export class Lifecycle {
     }
     const failed = async (error: unknown): Promise<Ran> => {
       const ms = performance.now() - began
-      const reason = error instanceof Error ? error : developerError('setup_threw', String(error))
+      const reason = reasonOf(error)
       await this.#close(unit, () => reason)
       return { ms, error: reason }
     }
@@ -326,7 +326,14 @@ export class Lifecycle {
     for (const [id, impl] of unit.provided) services.set(id, { owner: unit.name, impl })
     this.#dirty = true
     this.#state(unit, 'Active')
-    for (const publish of unit.staged.splice(0)) publish()
+    try {
+      for (const publish of unit.staged.splice(0)) publish()
+    } catch (error) {
+      // What it taps or adds to is not what it took it for.
+      await this.#deactivate(unit)
+      this.#failed(unit, reasonOf(error))
+      return
+    }
     this.#env.log.debug({ pack: unit.name, ms: Math.round(ms) }, 'pack is active')
   }
 
@@ -448,3 +455,5 @@ function findCycle(start: Unit, next: (unit: Unit) => readonly Unit[]): Unit[] |
   }
   return walk(start, [])
 }
+
+const reasonOf = (error: unknown): Error => (error instanceof Error ? error : developerError('setup_threw', String(error)))

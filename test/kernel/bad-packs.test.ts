@@ -139,7 +139,7 @@ const rows: Readonly<Record<string, Row>> = {
     state: 'Failed',
     named: /^boom$/
   },
-  'a setup that is no function': { setup: 42 as unknown as Setup, state: 'Failed', named: /setup is not a function/ },
+  'a setup that is no function': { setup: 42 as unknown as Setup, state: 'Failed', named: /not what definePack takes: setup$/ },
   'background work that throws at once': { setup: ctx => ctx.background(boom), state: 'Failed', named: /^boom$/ },
   'a promised service that is not there': { more: { provides: [Absent] }, state: 'Failed', named: /did not provide 'absent'/ },
   'a service that was not declared': { setup: ctx => ctx.provide(Absent, 'x'), state: 'Failed', named: /'absent' without declaring/ },
@@ -176,6 +176,61 @@ const rows: Readonly<Record<string, Row>> = {
     setup: ctx => ctx.route(defineRoute({ method: 'GET', path: '/{a}/{a}', summary: 'x', data: Type.Null() }), () => null),
     state: 'Failed',
     named: /\{a\}/
+  },
+  'a method that is none': {
+    setup: ctx => ctx.route({ ...bad, method: 'FETCH' } as never, () => null as never),
+    state: 'Failed',
+    named: /^route FETCH \/api\/v1\/bad: the method is none of GET, POST/
+  },
+  'a route without a shape of its answer': {
+    setup: ctx => ctx.route({ ...bad, data: undefined } as never, () => null as never),
+    state: 'Failed',
+    named: /^route GET \/api\/v1\/bad: data, the shape of its answer, is missing$/
+  },
+  'a handler that is none': {
+    setup: ctx => ctx.route(bad, undefined as never),
+    state: 'Failed',
+    named: /^the handler of GET \/api\/v1\/bad needs a function, not undefined$/
+  },
+  'a handler of frames that is none': {
+    setup: ctx => ctx.frame(defineFrame({ type: 'f', summary: 'x', payload: Type.Object({}), ack: Type.Object({}) }), {} as never),
+    state: 'Failed',
+    named: /^the handler of f needs a function, not \{\}$/
+  },
+  'a listener that is none': {
+    setup: ctx => ctx.on(said, 'x' as never),
+    state: 'Failed',
+    named: /^the listener of event.said needs a function, not 'x'$/
+  },
+  'an event that is none': { setup: ctx => ctx.on(undefined as never, boom as never), state: 'Failed', named: /undefined/ },
+  'a tap that is none': {
+    setup: ctx => ctx.tap(ctx.hooks.beforeRequest, 5 as never),
+    state: 'Failed',
+    named: /^a tap needs a function, not 5$/
+  },
+  'a hook that is none': {
+    setup: ctx => ctx.tap((ctx.hooks as Record<string, unknown>).beforeReqest as never, boom as never),
+    state: 'Failed',
+    named: /^ctx.tap needs a hook, not undefined$/
+  },
+  'a hook that refuses its tap': {
+    setup: ctx => {
+      ctx.contribute(Words, 'half')
+      ctx.tap({ taps: [], tap: boom } as never, boom as never)
+    },
+    state: 'Failed',
+    named: /^boom$/
+  },
+  'an extension point that is none': { setup: ctx => ctx.contribute(undefined as never, 'x'), state: 'Failed', named: /undefined/ },
+  'a timer without work': {
+    setup: ctx => ctx.timer(10, undefined as never),
+    state: 'Failed',
+    named: /^a timer needs a function, not undefined$/
+  },
+  'a clean-up that is none': {
+    setup: ctx => void ctx.own({ close: boom } as never),
+    state: 'Failed',
+    named: /^a clean-up needs a function, not \{/
   },
   'params that the path does not have': {
     setup: ctx => ctx.route({ ...bad, params: Type.Object({ id: Type.String() }) } as never, () => null as never),

@@ -49,6 +49,13 @@ test('a new pack is checked and tested as it comes; what is wrong with it is fou
       .replace('items: await notes.values()', 'items: 5 as never')
   )
   assert.match((await command(home, ['pack', 'check', place])).stdout, /my-notes .*\n {2}it has no description/)
+  const odd = join(dir, 'odd.mjs')
+  await writeFile(
+    odd,
+    "import { definePack } from 'svc-code/kernel'\nexport default definePack({ name: 'odd', needs: { sessions: 'sessions' } })\n"
+  )
+  const checked = await command(home, ['pack', 'check', odd])
+  assert.deepEqual([checked.code, checked.stdout.match(/ {2}pack odd is not what definePack takes: setup/)?.length], [1, 1])
   const bad = await command(home, ['pack', 'test', place])
   assert.equal(bad.code, 1)
   assert.match(bad.stdout, /^FAIL my-notes: unloading leaves no .*\n +something was left open/m)

@@ -201,6 +201,7 @@ export default definePack({
   setup(ctx) {
     ctx.route(...route('forget', () => void Promise.reject(new Error('nobody waits'))))
     ctx.route(...route('crash', () => void setTimeout(() => { throw new Error('out of a timer') })))
+    ctx.route(...route('refused', () => void setTimeout(() => ctx.provide({ id: 'late' }, {}))))
     ctx.route(...route('tangle', () => void setTimeout(() => ctx.route(null))))
   }
 })
@@ -225,6 +226,15 @@ test('a forgotten promise is put down to its pack, an exception out of a timer t
   const taken = 'warning: pack faulty is taken out until it is reloaded: an exception escaped from a callback: out of a timer'
   while (!server.printed().includes(taken)) await once(server.child.stdout as NonNullable<typeof server.child.stdout>, 'data')
   while ((await post('crash')).status !== 404); // its routes go with it
+  assert.equal((await post('packs/faulty:reload')).status, 200)
+  await post('refused')
+  const refused = "an exception escaped from a callback: pack faulty provides 'late' without declaring it"
+  while (!server.printed().includes(refused)) await once(server.child.stdout as NonNullable<typeof server.child.stdout>, 'data')
+  while ((await post('refused')).status !== 404);
+  assert.deepEqual(await features(), ['faulty', 'Failed', refused])
+  assert.equal((await post('packs/faulty:reload')).status, 200)
+  await post('crash')
+  while ((await post('crash')).status !== 404);
   assert.deepEqual(await features(), ['faulty', 'Failed', 'an exception escaped from a callback: out of a timer'])
   server.child.kill('SIGTERM')
   assert.equal((await server.ended).code, 0)
