@@ -13,7 +13,7 @@ export interface Io {
   readonly ask: Ask
   /** The whole standard input as text. */
   readonly input: () => Promise<string>
-  /** Calls back at every Ctrl+C (or SIGTERM) until the returned function is called; without it a signal ends the process. */
+  /** Calls back at every Ctrl+C (or SIGTERM), and once when the terminal is closed, until the returned function is called; without it a signal ends the process. */
   readonly onInterrupt: (hear: () => void) => () => void
 }
 
@@ -32,10 +32,16 @@ export function processIo(): Io {
       return lines.join('\n')
     },
     onInterrupt(hear) {
-      const names = ['SIGINT', 'SIGTERM'] as const
-      for (const name of names) process.on(name, hear)
+      let closed = false
+      const handle = (name: NodeJS.Signals) => {
+        if (name === 'SIGHUP' && closed) return // it may come several times
+        closed ||= name === 'SIGHUP'
+        hear()
+      }
+      const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+      for (const name of names) process.on(name, handle)
       return () => {
-        for (const name of names) process.off(name, hear)
+        for (const name of names) process.off(name, handle)
       }
     }
   }

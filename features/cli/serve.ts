@@ -117,16 +117,17 @@ function logLevelOf(env: NodeJS.ProcessEnv): string {
   return logLevels.includes(level) ? level : 'info'
 }
 
-/** First signal: graceful. Second: at once. */
+/** First signal: graceful. Second: at once, but for that of a terminal that is closed, which may come several times. */
 function onSignals(kernel: Kernel, say: (text: string) => void): () => void {
   let signals = 0
-  const handle = () => {
+  const handle = (name: NodeJS.Signals) => {
     signals++
-    if (signals > 1) process.exit(130)
+    if (signals > 1 && name !== 'SIGHUP') process.exit(130)
+    if (signals > 1) return
     say('stopping; press Ctrl+C again to force')
     void kernel.stop()
   }
-  const names = ['SIGINT', 'SIGTERM'] as const
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const name of names) process.on(name, handle)
   return () => {
     for (const name of names) process.off(name, handle)

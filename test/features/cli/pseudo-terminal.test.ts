@@ -1,5 +1,7 @@
 /** Commands at a real (pseudo) terminal: keys instead of signals, and what a model may make of the screen. */
 import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { spawn } from 'node-pty'
@@ -49,4 +51,23 @@ test('what a model says and asks for cannot steer the terminal', { timeout: 60_0
   assert.match(screen, /asks for Bash: .*\]0;stolen2Jdate/s)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   assert.doesNotMatch(screen, /\u001b\]0;|\u0007|\u009b/)
+})
+
+test('a server whose terminal is closed stops in good order', { timeout: 60_000 }, async () => {
+  const home = await freshDir()
+  const env = { ...process.env, SVC_CODE_HOME: home, SVC_CODE_CATALOG_URL: 'off' } as Record<string, string>
+  const child = spawn(process.execPath, [main, 'serve', '--port', '0'], { cols: 100, rows: 30, cwd: home, env })
+  let screen = ''
+  await new Promise<void>(resolve =>
+    child.onData(data => {
+      screen += data
+      if (/^ {2}stop /m.test(screen)) resolve()
+    })
+  )
+  const ended = new Promise<number>(resolve => child.onExit(({ exitCode }) => resolve(exitCode)))
+  for (let n = 0; n < 3; n++) process.kill(child.pid, 'SIGHUP')
+
+  assert.equal(await ended, 0)
+  assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
+  assert.match(await readFile(join(home, 'logs', 'svc-code.log'), 'utf8'), /"msg":"stopped"\}\n$/)
 })
