@@ -1,11 +1,11 @@
 /** Sockets between the servers of a home: who is let in, and who is believed. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdir, stat } from 'node:fs/promises'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { dialChannel, homeSecret, listenToChannels } from '../../../features/peers/handshake.ts'
+import { dialChannel, homeSecret, listenToChannels, NoAnswer } from '../../../features/peers/handshake.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 const name = { purpose: 'talk', id: 'listener' }
@@ -122,4 +122,89 @@ test('a listener that welcomes without a proof, or with a made up one, is not be
     const { port } = stranger.address() as { port: number }
     await assert.rejects(dialChannel(port, secret, name))
   }
+})
+
+/** A port between a caller and the listener that keeps what each side said; `change` may say it otherwise. */
+async function between(t: TestContext, port: number, change = (line: string) => line) {
+  const said: { readonly caller: string[]; readonly listener: string[] } = { caller: [], listener: [] }
+  const server = createServer(near => {
+    const far = connect(port, '127.0.0.1')
+    const pass = (from: Socket, to: Socket, kept: string[]) => {
+      from.on('error', () => undefined)
+      from.on('close', () => to.destroy())
+      from.on('data', data => {
+        const text = change(String(data))
+        kept.push(text)
+        to.write(text)
+      })
+    }
+    pass(near, far, said.caller)
+    pass(far, near, said.listener)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  return { port: (server.address() as { port: number }).port, said }
+}
+
+test('what was said once opens nothing later: neither what a caller said nor what the listener did', { timeout: 20_000 }, async t => {
+  const { secret, port, taken } = await listening(t)
+  const { port: open, said } = await between(t, port)
+  const socket = await dialChannel(open, secret, name)
+  socket.destroy()
+  assert.equal(taken.length, 1)
+
+  const again = connect(port, '127.0.0.1')
+  again.on('error', () => undefined)
+  again.write(said.caller[0]!)
+  await once(again, 'data')
+  again.write(said.caller[1]!)
+  await once(again.resume(), 'close')
+  assert.equal(taken.length, 1)
+
+  const stranger = createServer(near => {
+    near.on('error', () => undefined)
+    near.write(said.listener.join(''))
+  }).listen(0, '127.0.0.1')
+  await once(stranger, 'listening')
+  t.after(() => stranger.close())
+  await assert.rejects(dialChannel((stranger.address() as { port: number }).port, secret, name))
+})
+
+test('nobody on the way can make something else of what a caller wants', { timeout: 20_000 }, async t => {
+  const { secret, port, taken } = await listening(t)
+  const { port: turned } = await between(t, port, line => line.replace('"talk"', '"http"'))
+  await assert.rejects(dialChannel(turned, secret, name))
+  assert.equal(taken.length, 0)
+})
+
+test('a secret that is none is not used, nor replaced', async () => {
+  const dir = await freshDir()
+  await mkdir(dir, { recursive: true })
+  await writeFile(join(dir, 'channel.secret'), 'too short')
+  await assert.rejects(homeSecret(dir), /remove server\/channel.secret/)
+  assert.equal(await readFile(join(dir, 'channel.secret'), 'utf8'), 'too short')
+})
+
+test('a listener that says nothing is another failure than one that is not there', { timeout: 20_000 }, async t => {
+  const silent = createServer(socket => socket.on('error', () => undefined).resume()).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as { port: number }
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let over = false
+  const dialled = dialChannel(port, 'f'.repeat(64), name).then(
+    () => undefined,
+    (error: unknown) => {
+      over = true
+      return error
+    }
+  )
+  while (!over) {
+    t.mock.timers.tick(100)
+    await turn()
+  }
+  assert.ok((await dialled) instanceof NoAnswer)
+  silent.close()
+  await once(silent, 'close')
+  const refused = await dialChannel(port, 'f'.repeat(64), name).catch((error: unknown) => error)
+  assert.ok(refused instanceof Error && !(refused instanceof NoAnswer))
 })
