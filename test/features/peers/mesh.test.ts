@@ -1,0 +1,142 @@
+/** Servers of one home as one of them sees the others: who comes, who goes, and what they say to each other. */
+import assert from 'node:assert/strict'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { Mesh } from '../../../features/peers/mesh.ts'
+import type { PeerTopic } from '../../../features/peers/service.ts'
+import type { Relays, SharedEvent } from '../../../kernel/index.ts'
+import { testEnvironment } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
+
+const timeout = 20_000
+const { log } = testEnvironment()
+const [older, younger] = ['01ARZ3NDEKTSV4RRFFQ69G5FA1', '01ARZ3NDEKTSV4RRFFQ69G5FA2']
+
+/** What a server heard, one line each, and whoever waits for a line. */
+class Heard {
+  readonly lines: string[] = []
+  #waiting: (() => void)[] = []
+
+  add(line: string): void {
+    this.lines.push(line)
+    for (const wake of this.#waiting.splice(0)) wake()
+  }
+
+  async until(line: string): Promise<void> {
+    while (!this.lines.includes(line)) await new Promise<void>(resolve => this.#waiting.push(resolve))
+  }
+}
+
+function server(t: TestContext, home: string, server_id: string) {
+  const heard = new Heard()
+  let share: ((event: SharedEvent) => void) | undefined
+  const relays: Relays = {
+    serve: (req, res, { remote_address }) => void res.end(`${server_id} ${req.method} ${req.url} ${remote_address}`),
+    connect: client => ({
+      receive: async data => void client.message(Buffer.from(`${server_id} heard ${data}`), false),
+      close: () => heard.add('client gone')
+    }),
+    setRemote: make => heard.add(make ? 'remote' : 'no remote'),
+    onShared: listener => {
+      share = listener
+      return () => {
+        share = undefined
+        heard.add('shares nothing')
+      }
+    },
+    deliver: event => heard.add(`event ${event.type} ${event.frame}`)
+  }
+  const topic: PeerTopic = {
+    topic: 'things',
+    present: others => heard.add(`present ${others}`),
+    joined: id => heard.add(`joined ${id}`),
+    left: (id, gone) => heard.add(`left ${id} ${gone}`),
+    told: (payload, from) => heard.add(`told ${payload} by ${from}`),
+    asked: (payload, from) => `${payload} asked by ${from}`
+  }
+  const failing: PeerTopic = {
+    topic: 'broken',
+    joined: () => assert.fail('a topic that fails'),
+    told: () => assert.fail('as above')
+  }
+  const mesh = new Mesh({ home, server_id, log, relays, topics: () => [failing, topic] })
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= mesh.close()
+    return closed
+  }
+  t.after(close)
+  return { mesh, heard, close, isSharing: () => share !== undefined, share: (event: SharedEvent) => share?.(event) }
+}
+
+async function two(t: TestContext) {
+  const alive = setInterval(() => undefined, 1000) // the sockets keep no process
+  t.after(() => clearInterval(alive))
+  const home = await freshDir()
+  const [first, second] = [server(t, home, older), server(t, home, younger)]
+  await first.mesh.open()
+  await second.mesh.open()
+  await Promise.all([first.heard.until(`joined ${younger}`), second.heard.until(`joined ${older}`)])
+  return { first, second }
+}
+
+test('servers hear of each other when both are there, and when one has ended', { timeout }, async t => {
+  const { first, second } = await two(t)
+  assert.deepEqual([first.mesh.servers(), second.mesh.servers()], [[younger], [older]])
+  assert.deepEqual([first.mesh.links().length, first.mesh.silent(younger), first.mesh.silent('nobody')], [1, false, true])
+  assert.deepEqual(first.heard.lines, ['remote', 'present true', `joined ${younger}`])
+  assert.ok(first.isSharing())
+
+  await second.close()
+  await first.heard.until('present false')
+  assert.deepEqual(first.heard.lines.slice(3), [`left ${younger} true`, 'shares nothing', 'present false'])
+  assert.deepEqual([first.mesh.servers(), first.mesh.place(younger), first.isSharing()], [[], undefined, false])
+  assert.ok(second.heard.lines.includes('no remote'))
+})
+
+test('a server that comes again is another one, and is linked as the first was', { timeout }, async t => {
+  const home = await freshDir()
+  const first = server(t, home, older)
+  await first.mesh.open()
+  const ids = [younger, '01ARZ3NDEKTSV4RRFFQ69G5FA3', '01ARZ3NDEKTSV4RRFFQ69G5FA0']
+  for (const id of ids) {
+    const other = server(t, home, id)
+    await other.mesh.open()
+    await Promise.all([first.heard.until(`joined ${id}`), other.heard.until(`joined ${older}`)])
+    await other.close()
+    await first.heard.until(`left ${id} true`)
+  }
+  assert.equal(first.heard.lines.filter(line => line.startsWith('joined')).length, ids.length)
+})
+
+test('packs tell and ask themselves at the other server, and events that reach everyone go there', { timeout }, async t => {
+  const { first, second } = await two(t)
+  first.mesh.link(younger)?.tell('broken', 0)
+  first.mesh.link(younger)?.tell('things', 1)
+  first.mesh.link(younger)?.tell('nothing', 2)
+  second.share({ scope: 'global', type: 'made', session_id: '', seq: 1, durable: true, frame: Buffer.from('{"a":\n1}') })
+  await second.heard.until(`told 1 by ${older}`)
+  await first.heard.until('event made {"a":\n1}')
+  assert.equal(await first.mesh.link(younger)?.ask('things', 'x'), `x asked by ${older}`)
+  await assert.rejects(async () => await first.mesh.link(younger)?.ask('nothing', 'x'), { message: "nobody answers 'nothing' here" })
+})
+
+test('requests and clients find their way to the other server and back', { timeout }, async t => {
+  const { first, second } = await two(t)
+  const place = first.mesh.place(younger)!
+  const asker = { principal: { id: 'p' } as never, remote_address: '10.1.2.3' }
+  const request = { id: 'r', method: 'GET', url: '/x', headers: {}, ...asker } as never
+  const reply = await place.relay(request, undefined, new AbortController().signal)
+  assert.equal(await text(reply.body), `${younger} GET /x 10.1.2.3`)
+  const client = new Heard()
+  const end = await place.connect({
+    ...asker,
+    user_agent: null,
+    message: data => client.add(data.toString()),
+    closed: code => client.add(`closed ${code}`)
+  })
+  end.send(Buffer.from('hello'), false)
+  await client.until(`${younger} heard hello`)
+  end.close()
+  await second.heard.until('client gone')
+})
