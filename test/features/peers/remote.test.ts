@@ -73,7 +73,7 @@ function scene(first: Other, then: Other) {
       const { type, seq } = JSON.parse(bytes.toString('utf8')) as { type: string; seq?: number }
       got.push(`${type} ${seq}`)
     },
-    tell: () => undefined,
+    tell: ({ seq }) => void got.push(`told ${seq}`),
     takes: () => true,
     shut: () => undefined,
     subscribed: () => false,
@@ -141,4 +141,117 @@ test('a subscription whose server ends within the replay leaves what comes after
   dead.end()
   await assert.rejects(second, Unreached)
   assert.deepEqual(wish, { filter: ['main'], cursor: { seq: 5, epoch }, more: false })
+})
+
+test('what a server says that has lost the session was not done there', async () => {
+  const other = new Other('a')
+  const { remote } = scene(other, other)
+  for (const subscribes of [false, true]) {
+    const asked = remote.ask(other.place, session_id, { type: 'terminal_attach', payload: { session_id }, subscribes })
+    const { id } = await other.next(subscribes ? 2 : 1)
+    other.tell({ type: 'ack', id, code: 50005, msg: 'moved', payload: {} })
+    await assert.rejects(asked, Unreached)
+    assert.equal(remote.has(session_id), false)
+  }
+})
+
+test('a frame that subscribes is a subscription when its answer says so, and not before', async () => {
+  const other = new Other('a')
+  const { remote } = scene(other, other)
+  const frame = { type: 'subscribe_more', payload: { session_id }, subscribes: true }
+  const refused = remote.ask(other.place, session_id, frame)
+  const { id } = await other.next(1)
+  other.tell({ type: 'ack', id, code: 40001, msg: 'no', payload: {} })
+  assert.equal((await refused).code, 40001)
+  assert.deepEqual(remote.sessions(), [])
+
+  const accepted = remote.ask(other.place, session_id, frame)
+  other.accept(await other.next(2), 7)
+  assert.equal((await accepted).code, 0)
+  assert.deepEqual(remote.sessions(), [session_id])
+  const left = remote.unsubscribe(session_id)
+  const { id: unsubscribing, type } = await other.next(3)
+  other.tell({ type: 'ack', id: unsubscribing, code: 0, msg: 'success', payload: {} })
+  await left
+  assert.deepEqual([type, remote.sessions()], ['unsubscribe', []])
+})
+
+test('who subscribed with more than events goes on at the next server, and is told to ask for the rest anew', async () => {
+  const [dead, next] = [new Other('a'), new Other('b')]
+  const { remote, got, told } = scene(dead, next)
+  const asked = remote.ask(dead.place, session_id, { type: 'subscribe_more', payload: { session_id }, subscribes: true })
+  dead.accept(await dead.next(1), 7)
+  await asked
+  dead.event(8)
+  dead.end()
+  const again = await next.next(1)
+  assert.deepEqual([again.type, again.payload.cursors], ['subscribe', { [session_id]: { seq: 8, epoch } }])
+  next.accept(again, 8)
+  await told
+  assert.deepEqual(got, ['prompt.submitted 8', 'resync buffer_overflow at 8'])
+})
+
+test('events that came before a frame which subscribes was answered are not left without a word when its server ends', async () => {
+  const dead = new Other('a')
+  const { remote, got } = scene(dead, dead)
+  const asked = remote.ask(dead.place, session_id, { type: 'subscribe_more', payload: { session_id }, subscribes: true })
+  await dead.next(1)
+  dead.event(4)
+  dead.end()
+  await assert.rejects(asked, Unreached)
+  assert.deepEqual(got, ['prompt.submitted 4', 'resync buffer_overflow at 0'])
+})
+
+test('a session that is followed wherever it goes is left where it was', async () => {
+  const [before, next] = [new Other('a'), new Other('b')]
+  const { remote, got, told } = scene(before, next)
+  const subscribed = remote.subscribe(before.place, session_id, { cursor: { seq: 3, epoch }, filter: ['main'] })
+  before.accept(await before.next(1), 3)
+  await subscribed
+  const attached = remote.ask(before.place, session_id, { type: 'terminal_attach', payload: { session_id } })
+  const { id } = await before.next(2)
+  before.tell({ type: 'ack', id, code: 0, msg: 'success', payload: {} })
+  await attached
+  remote.follow(session_id, {})
+  assert.equal((await before.next(3)).type, 'unsubscribe')
+  const again = await next.next(1)
+  assert.deepEqual(again.payload, {
+    session_ids: [session_id],
+    cursors: { [session_id]: { seq: 3, epoch } },
+    subjects: { [session_id]: ['main'] }
+  })
+  next.accept(again, 3)
+  await told
+  assert.deepEqual(got, ['resync buffer_overflow at 3'])
+})
+
+test('an event that reaches everyone comes once, whichever way it comes first, and in order', async () => {
+  const other = new Other('a')
+  const { remote, got } = scene(other, other)
+  const offer = (seq: number, durable = true) =>
+    remote.offer({ scope: 'session', type: 'session.meta.updated', session_id, seq, durable, frame: Buffer.from('{}') })
+  offer(1)
+  const subscribed = remote.subscribe(other.place, session_id, {})
+  const asked = await other.next(1)
+  for (const seq of [2, 3, 4]) offer(seq)
+  offer(4, false)
+  assert.deepEqual(got, ['told 1'])
+  other.accept(asked, 3)
+  await subscribed
+  assert.deepEqual(got, ['told 1', 'told 2', 'told 3']) // the fourth comes by the subscription
+  other.event(4)
+  offer(5)
+  offer(3)
+  assert.deepEqual(got.slice(3), ['prompt.submitted 4'])
+})
+
+test('what was held for a subscription that is refused goes out', async () => {
+  const other = new Other('a')
+  const { remote, got } = scene(other, other)
+  const subscribed = remote.subscribe(other.place, session_id, {})
+  const { id } = await other.next(1)
+  remote.offer({ scope: 'session', type: 'x', session_id, seq: 2, durable: true, frame: Buffer.from('{}') })
+  other.tell({ type: 'ack', id, code: 0, msg: 'success', payload: { accepted: [], not_found: [session_id] } })
+  assert.deepEqual(await subscribed, { found: false, resync: false, mark: undefined })
+  assert.deepEqual(got, ['told 2'])
 })
