@@ -15,6 +15,7 @@ import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { isPromise, yieldToLoop } from '../lifecycle/wait.ts'
 import { coerce, problems, type TObject, type TSchema, tidy } from '../schema.ts'
+import { refusedByDisk } from '../storage/refused.ts'
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'
@@ -171,8 +172,9 @@ export class Pipeline {
   }
 
   /** Answers an error; after the headers were sent only the connection can be cut. */
-  #fail(error: unknown, exchange: Exchange, route: MountedRoute | undefined): void {
+  #fail(thrown: unknown, exchange: Exchange, route: MountedRoute | undefined): void {
     const { log, guard } = this.#env
+    const error = refusedByDisk(thrown) ?? thrown
     if (exchange.gone) {
       log.debug({ err: error, request_id: exchange.id, path: route?.spec.path ?? null }, 'the client went away')
       exchange.cut()

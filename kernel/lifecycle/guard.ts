@@ -1,6 +1,7 @@
 /** Calls what packs hand in (listeners, rules, taps, handlers, undos): caught, bounded in time, and put down to the pack that owns it. */
 import { developerError } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
+import { refusedByDisk } from '../storage/refused.ts'
 import { late, waitAtMost } from './wait.ts'
 
 /** Faults of one pack since it was activated, shown in `meta.features`. */
@@ -104,8 +105,15 @@ export class Guard {
     return fallback
   }
 
-  /** Logs a fault of a pack, with `facts` beside it, and counts it: once per error, whoever else meets it on its way. */
+  /**
+   * Logs a fault of a pack, with `facts` beside it, and counts it: once per error, whoever else meets it on its way. What the disk refuses is
+   * logged and no fault of anybody.
+   */
   report(pack: string, what: string, error: unknown, facts: object = {}): void {
+    if (refusedByDisk(error)) {
+      this.#log.warn({ pack, err: error, ...facts }, `${what} failed: the disk refused`)
+      return
+    }
     if (error instanceof Error) {
       if (this.#known.get(error) === pack) return
       this.#known.set(error, pack)

@@ -18,6 +18,7 @@ import type { MountedFrame } from '../lifecycle/unit.ts'
 import { untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import type { FrameHandler } from '../pack.ts'
 import { type TObject, tidy } from '../schema.ts'
+import { refusedByDisk } from '../storage/refused.ts'
 import type { ClientConnection, Transport } from './connection.ts'
 import type { CoreFrame } from './control-frames.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -84,7 +85,8 @@ export class Frames {
       if (!core) throw unknownType(frame)
       requireScope(connection.principal)
       return { code: 0, msg: 'success', payload: await core.answer(checked(core.spec(), frame), connection) }
-    } catch (err) {
+    } catch (thrown) {
+      const err = refusedByDisk(thrown) ?? thrown
       if (AppError.is(err)) {
         const close = core !== undefined && err.spec === CredentialRejected
         return { code: err.spec.code, msg: err.message, payload: err.data ?? {}, details: detailsOf(err), close }

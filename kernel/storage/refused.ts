@@ -1,4 +1,5 @@
 /** What the disk refused, in words for clients. */
+import { constants } from 'node:os'
 import { getSystemErrorMap } from 'node:util'
 import { AppError, PersistenceFailed } from '../errors.ts'
 
@@ -12,10 +13,23 @@ export function notSaved(what: string, error: unknown): unknown {
   return new AppError(PersistenceFailed, { message: `${what} could not be saved or read${reasonOf(error)}`, cause: error })
 }
 
+const { ENOSPC, EDQUOT, EROFS, EIO, EMFILE, ENFILE } = constants.errno
+const scarce = new Set([ENOSPC, EDQUOT, EROFS, EIO, EMFILE, ENFILE].map(errno => -errno))
+const others = /^(spawn|connect|listen|accept|bind)/
+
+/** The answer for a failure that nobody translated: a disk that is full, broken or read-only is no bug of who met it. Undefined for all else. */
+export function refusedByDisk(error: unknown): AppError | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (AppError.is(error)) return error.code === PersistenceFailed.code ? error : undefined
+  const { errno = 0, syscall = '' } = error as NodeJS.ErrnoException
+  if (!scarce.has(errno) || syscall === '' || others.test(syscall)) return undefined
+  return new AppError(PersistenceFailed, { message: `could not be saved or read${reasonOf(error)}`, cause: error })
+}
+
 /** `: no space left on device`, in the system's words; empty when it gave none. The database puts them at the end of its own text. */
 export function reasonOf(error: unknown): string {
   const { errno, code, message } = error as NodeJS.ErrnoException
-  const words = errno === undefined ? undefined : getSystemErrorMap().get(errno)?.[1]
+  const words = errno === -EDQUOT ? 'disk quota exceeded' : getSystemErrorMap().get(errno ?? 0)?.[1] // Node has no name for that one
   const told = words ?? (code === 'LEVEL_IO_ERROR' ? message.slice(message.lastIndexOf(': ') + 2).toLowerCase() : undefined)
   return told === undefined ? '' : `: ${told}`
 }

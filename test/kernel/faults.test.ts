@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { constants } from 'node:os'
 import { test } from 'node:test'
-import { defineEvent, definePack, extensionPoint, Type } from '../../kernel/index.ts'
+import { defineEvent, defineFrame, definePack, defineRoute, extensionPoint, Type } from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 import { freshDir } from '../helpers/temp.ts'
@@ -78,6 +79,41 @@ test('the promise of an asynchronous listener or tap that is refused is put down
   say()
   await new Promise(setImmediate)
   assert.deepEqual(kernel.features()[0]?.meta.faults, { count: 2, last: 'listener of event.happened: later' })
+})
+
+test('what the disk refuses answers 50003 with the reason, and is no fault of the pack that met it', async t => {
+  const { EDQUOT, EMFILE, ENOSPC } = constants.errno
+  const refusals = [
+    { errno: ENOSPC, syscall: 'write', told: 'no space left on device' },
+    { errno: EDQUOT, syscall: 'write', told: 'disk quota exceeded' },
+    { errno: EMFILE, syscall: 'open', told: 'too many open files' },
+    { errno: EMFILE, syscall: 'spawn git', told: undefined }
+  ]
+  let at = 0
+  const refused = () => {
+    const { errno, syscall } = refusals[at] ?? {}
+    throw Object.assign(new Error('of the system'), { errno: -(errno ?? 0), syscall })
+  }
+  const route = defineRoute({ method: 'POST', path: '/api/v1/words', summary: 'Save', data: Type.Null() })
+  const frame = defineFrame({ type: 'save', payload: Type.Object({}), ack: Type.Object({}) })
+  const pack = definePack({
+    name: 'writer',
+    setup(ctx) {
+      ctx.route(route, refused)
+      ctx.frame(frame, refused)
+    }
+  })
+  const { kernel, call, connect } = await startTestKernel(t, { packs: [pack] })
+  const socket = await connect()
+  const faults = () => kernel.features().find(one => one.name === 'writer')?.meta.faults
+  for (; at < refusals.length; at++) {
+    const { told } = refusals[at] ?? {}
+    const { code, msg } = await call(route, {})
+    const ack = await socket.request('save', {})
+    const wanted = told === undefined ? [50001, 'internal error'] : [50003, `could not be saved or read: ${told}`]
+    assert.deepEqual([code, msg, ack.code, ack.msg], [...wanted, ...wanted])
+    assert.equal(faults()?.count, told === undefined ? 2 : undefined)
+  }
 })
 
 test('faults are forgotten when the pack is activated anew', async t => {
