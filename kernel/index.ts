@@ -131,7 +131,7 @@ export {
 } from './schema.ts'
 export { nearest } from './spelling.ts'
 export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
-export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, replaceFile } from './storage/files.ts'
+export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, readIfThere, replaceFile } from './storage/files.ts'
 export { type Lease, LeaseLost } from './storage/lease.ts'
 export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from './storage/lock.ts'
 export { lookAt, realAt, stampAt } from './storage/look.ts'

@@ -1,7 +1,7 @@
 /** Registry of running servers of one home: `<home>/server/instances/<ULID>.json` (contract 1, What the service does, fact 2). */
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ownProcess, replaceFile, stateOf } from '../../kernel/index.ts'
+import { ownProcess, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
 
 export interface Instance {
   readonly server_id: string
@@ -73,7 +73,7 @@ function instancesDir(home: string): string {
 async function readEntry(dir: string, name: string): Promise<Instance | undefined> {
   const path = join(dir, name)
   if (!name.endsWith('.json')) return undefined
-  const entry = parse(await readFile(path, 'utf8').catch(() => '')) // removed by its owner between the listing and now
+  const entry = parse((await readIfThere(path).catch(() => undefined)) ?? '') // removed by its owner between the listing and now
   if (!entry) return undefined
   if (await isRunning(entry)) return entry
   await rm(path, { force: true })

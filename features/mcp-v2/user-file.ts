@@ -1,6 +1,5 @@
 /** The user's file of MCP servers: changed under a lock, everything else in it stays. */
-import { readFile } from 'node:fs/promises'
-import { AppError, invalid, replaceFile, withLock } from '../../kernel/index.ts'
+import { AppError, invalid, readIfThere, replaceFile, withLock } from '../../kernel/index.ts'
 import { McpServerMissing, serversIn, userFile } from '../mcp/index.ts'
 
 type Servers = Readonly<Record<string, unknown>>
@@ -9,10 +8,7 @@ type Servers = Readonly<Record<string, unknown>>
 export async function changeServers(home: string, change: (servers: Servers) => Servers): Promise<void> {
   const file = userFile(home)
   await withLock(`${file}.lock`, async () => {
-    const content = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return ''
-      throw error
-    })
+    const content = (await readIfThere(file)) ?? ''
     const servers = Object.fromEntries(readServers(content, file))
     const others = content.trim() === '' ? {} : (JSON.parse(content) as object)
     await replaceFile(file, `${JSON.stringify({ ...others, mcpServers: change(servers) }, null, 2)}\n`)

@@ -1,8 +1,8 @@
 /** Where the servers of a home find each other: `<home>/server/peers/<server_id>.json` says on which loopback port each listens. */
 import { type FSWatcher, watch } from 'node:fs'
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ownProcess, type ProcessIdentity, replaceFile, stateOf } from '../../kernel/index.ts'
+import { ownProcess, type ProcessIdentity, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
 
 export interface Entry {
   readonly server_id: string
@@ -68,7 +68,7 @@ export class Directory {
 
   async #read(id: string): Promise<Entry | undefined> {
     try {
-      const entry = JSON.parse(await readFile(this.#path(id), 'utf8')) as Partial<Entry>
+      const entry = JSON.parse((await readIfThere(this.#path(id))) ?? '') as Partial<Entry>
       const usable = entry.server_id === id && Number.isSafeInteger(entry.port) && Number.isSafeInteger(entry.process?.pid)
       return usable ? (entry as Entry) : undefined
     } catch {

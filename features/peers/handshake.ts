@@ -5,10 +5,9 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { makeFile } from '../../kernel/index.ts'
+import { makeFile, readIfThere } from '../../kernel/index.ts'
 
 /** What a handshake is about: what the socket is for, and who listens. */
 export interface ChannelName {
@@ -25,10 +24,7 @@ const maxSockets = 4096
 export async function homeSecret(dir: string): Promise<string> {
   const path = join(dir, 'channel.secret')
   for (let round = 0; ; round++) {
-    const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' && round === 0) return ''
-      throw error
-    })
+    const text = (await readIfThere(path)) ?? ''
     if (/^[0-9a-f]{64}$/.test(text)) return text
     if (round > 0) throw new Error('the secret of the home cannot be used; remove server/channel.secret and start again')
     await makeFile(path, randomBytes(32).toString('hex'))

@@ -1,10 +1,13 @@
 /** What is known of one session, on disk: lines of documents and, behind them, how far its journals were read. The journals are the truth: what is damaged is thrown away. */
+import { constants } from 'node:fs'
 import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Role } from './corpus.ts'
 import type { Cursor, Found } from './journal.ts'
 
 const version = 1
+/** A pipe in place of a snapshot is empty, and keeps nobody waiting. */
+const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
 export type Change = { readonly agent_id: string } & Found
 export type Cursors = Readonly<Record<string, Cursor>>
@@ -29,7 +32,7 @@ type Line =
 /** Changes in order, and the cursors behind them; undefined where there is nothing that can be used. */
 export async function readSnapshot(file: string): Promise<{ readonly changes: readonly Change[]; readonly cursors: Cursors } | undefined> {
   try {
-    const lines = (await readFile(file, 'utf8')).split('\n')
+    const lines = (await readFile(file, { encoding: 'utf8', flag: forReading })).split('\n')
     const changes: Change[] = []
     const last = new Map<string, number>()
     let whole: { readonly count: number; readonly cursors: Cursors } | undefined

@@ -3,9 +3,9 @@
  * were read from, so that the next start compares stamps instead of reading every file. A cache: a line that is damaged, or whose stamp
  * is not that of the file, counts for nothing, and without the file all is read again.
  */
-import { appendFile, readFile } from 'node:fs/promises'
+import { appendFile } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
-import { codecOf, type Logger, replaceFile, yieldToLoop } from '../../kernel/index.ts'
+import { codecOf, type Logger, readIfThere, replaceFile, yieldToLoop } from '../../kernel/index.ts'
 import { stateStore } from './contract.ts'
 import type { SessionState } from './service.ts'
 
@@ -41,7 +41,7 @@ export class IndexFile {
   /** The newest row of each session. */
   async read(): Promise<ReadonlyMap<string, IndexRow>> {
     const found = new Map<string, IndexRow>()
-    const text = await readFile(this.#path, 'utf8').catch(() => '') // none yet, or out of reach: all is read again
+    const text = (await readIfThere(this.#path).catch(() => undefined)) ?? '' // none yet, or out of reach: all is read again
     for (let from = 0; from < text.length; ) {
       const end = text.indexOf('\n', from)
       const row = rowOf(text.slice(from, end < 0 ? text.length : end))

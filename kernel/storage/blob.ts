@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import {
   ensureDir,
   fileOf,
+  forReading,
   idsBelow,
   nodeFiles,
   removeFenced,
@@ -54,7 +55,7 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
     },
     open: async (id, range) => {
       const file = place(id)
-      const handle = await storing(options, file, () => unlessMissing(open(file, 'r')))
+      const handle = await storing(options, file, () => unlessMissing(open(file, forReading)))
       if (!handle) throw new BlobMissing(id)
       return handle.createReadStream(range ? { start: range.start, end: range.end } : {})
     },

@@ -3,7 +3,7 @@
  * carry it in their names.
  */
 import { randomUUID } from 'node:crypto'
-import { type BigIntStats, closeSync, fstatSync, fsync, openSync, readFileSync, utimesSync, writevSync } from 'node:fs'
+import { type BigIntStats, closeSync, constants, fstatSync, fsync, openSync, readFileSync, utimesSync, writevSync } from 'node:fs'
 import * as node from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
@@ -345,15 +345,19 @@ export async function inDir<T>(dir: string, work: () => Promise<T>, files: FileC
   }
 }
 
+/** How files are opened for reading: a pipe in place of one is empty, where it would keep a thread until somebody writes to it. */
+export const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
+
 /** The text of a file; undefined when it is not there. */
 export function readIfThere(file: string, files: FileCalls = nodeFiles): Promise<string | undefined> {
-  return unlessMissing(files.readFile(file, 'utf8'))
+  return unlessMissing(files.readFile(file, { encoding: 'utf8', flag: forReading }))
 }
 
 /** The same of a file that is known to be small, as a lock is. */
 export function readSmall(file: string, files: FileCalls = nodeFiles): Promise<string | undefined> {
   if (files !== nodeFiles || !here.isQuick) return readIfThere(file, files)
-  return unlessMissing((async () => here.run(() => readFileSync(file, 'utf8')))())
+  const flag = forReading as unknown as string // Node takes numbers, its types do not say so
+  return unlessMissing((async () => here.run(() => readFileSync(file, { encoding: 'utf8', flag })))())
 }
 
 /** Sets both times of a file to now. */

@@ -4,7 +4,7 @@
  */
 import { constants, fstatSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { KeyedQueue, yieldToLoop } from '../lifecycle/wait.ts'
 import {
@@ -246,7 +246,9 @@ export class LineFiles {
     const handle = await this.#openAppend(file, known)
     try {
       await fence?.check()
-      const { size } = fstatSync(handle.fd)
+      const stats = fstatSync(handle.fd)
+      if (!stats.isFile()) throw new AppError(PersistenceFailed, { message: `${basename(file)} is not a regular file` })
+      const { size } = stats
       const end = await this.#goodEnd(file, handle, size, known)
       if (end < size) {
         this.#options.warn(file, 'torn tail cut off', { bytes: size - end })

@@ -4,7 +4,7 @@
  */
 import type { FileHandle } from 'node:fs/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import { type FileCalls, jsonOf, readIfThere, unlessMissing } from './files.ts'
+import { type FileCalls, forReading, jsonOf, readIfThere, unlessMissing } from './files.ts'
 
 export interface Line {
   readonly text: string
@@ -50,7 +50,7 @@ export class LineReader {
 
   /** `limit`: where the acknowledged lines end, when that is known. The caller closes the reader. */
   static async open(files: FileCalls, file: string, limit = Number.POSITIVE_INFINITY): Promise<LineReader> {
-    const handle = await unlessMissing(files.open(file, 'r'))
+    const handle = await unlessMissing(files.open(file, forReading))
     if (!handle) return new LineReader(undefined, 0, 0)
     try {
       const { size, ino } = await handle.stat()

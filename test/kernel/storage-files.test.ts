@@ -1,5 +1,6 @@
 /** Document, log and blob stores on the file system: the shared suites, crashes, damage. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -69,6 +70,31 @@ test('a damaged document is set aside with a warning and counts as absent', asyn
   assert.equal(log.texts.length, 3)
   assert.deepEqual(await store.ids(), [])
   assert.deepEqual(await store.update('torn', now => ({ n: now ? 0 : 5 })), { n: 5 })
+})
+
+test('a pipe in place of a file keeps nobody waiting: it is empty, and takes nothing', { timeout: 10_000 }, async t => {
+  const documents = await opened(t, documentSpec)
+  const pipe = (dir: string, name: string) => execFileSync('mkfifo', [join(dir, name)])
+  await mkdir(documents.dir)
+  pipe(documents.dir, 'a.json')
+  assert.equal(await documents.store.get('a'), undefined)
+  assert.equal(documents.log.texts.length, 1)
+  await documents.store.put('a', { n: 1 })
+  assert.deepEqual(await documents.store.get('a'), { n: 1 })
+
+  const logs = await opened(t, logSpec)
+  await logs.store.append('b', { n: 1 })
+  pipe(logs.dir, 'a.jsonl')
+  assert.deepEqual(await logs.store.read('a'), [])
+  await assert.rejects(logs.store.append('a', { n: 1 }), /a\.jsonl is not a regular file/)
+
+  const blobs = await opened(t, blobSpec)
+  await blobs.store.put('b', Buffer.from('b'))
+  pipe(blobs.dir, 'a')
+  assert.equal((await (await blobs.store.open('a')).toArray()).length, 0)
+
+  pipe(documents.dir, 'lock')
+  assert.ok(await acquireLock(join(documents.dir, 'lock')))
 })
 
 test('an older document is brought up to date, a newer one is left alone and refused', async t => {
