@@ -67,7 +67,8 @@ export const plansDir = (agent_dir: string): string => join(agent_dir, 'plans')
  * session's agents, and a working directory that the home contains.
  */
 export function belongsToHome(path: string, { home, cwd, agent_dir }: Surroundings): boolean {
-  const inside = (dir: string) => isInside(path.toLowerCase(), dir.toLowerCase())
+  const lower = path.toLowerCase()
+  const inside = (dir: string) => isInside(lower, dir.toLowerCase())
   if (!inside(home) || inside(join(agent_dir, 'tool-results')) || inside(plansDir(agent_dir)) || inside(join(home, 'skills'))) return false
   if (isAttachment(path, dirname(agent_dir))) return false
   return cwd === home || !isInside(cwd, home) || !inside(cwd)

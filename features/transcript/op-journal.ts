@@ -17,7 +17,8 @@ const maxBytes = 1024 * 1024
 const maxBatches = 2000
 
 export class OpJournal {
-  #entries: { readonly batch: Batch; readonly bytes: number }[] = []
+  /** Oldest first: one that is full lets go of the oldest with every batch, without copying the others. */
+  readonly #entries = new Set<{ readonly batch: Batch; readonly bytes: number }>()
   #bytes = 0
   /** Number of the newest batch that is not here. */
   #floor: number
@@ -31,22 +32,20 @@ export class OpJournal {
 
   add(ops: readonly Op[], bytes: number): Batch {
     const batch = { seq: ++this.latest, ops }
-    this.#entries.push({ batch, bytes })
+    this.#entries.add({ batch, bytes })
     this.#bytes += bytes
-    let gone = 0
-    while (this.#entries.length - gone > maxBatches || (this.#bytes > maxBytes && gone < this.#entries.length)) {
-      const entry = this.#entries[gone++]
-      if (!entry) break
+    for (const entry of this.#entries) {
+      if (this.#entries.size <= maxBatches && this.#bytes <= maxBytes) break
+      this.#entries.delete(entry)
       this.#bytes -= entry.bytes
       this.#floor = entry.batch.seq
     }
-    if (gone > 0) this.#entries = this.#entries.slice(gone)
     return batch
   }
 
   /** Nobody can go on from before this moment. */
   break(): void {
-    this.#entries = []
+    this.#entries.clear()
     this.#bytes = 0
     this.#floor = ++this.latest
   }
@@ -54,7 +53,7 @@ export class OpJournal {
   since(seq: number): CatchUp {
     const { latest } = this
     if (seq > latest) return { batches: [], latest_seq: latest, complete: false }
-    const batches = this.#entries.flatMap(({ batch }) => (batch.seq > seq ? [batch] : []))
+    const batches = [...this.#entries].flatMap(({ batch }) => (batch.seq > seq ? [batch] : []))
     return { batches, latest_seq: latest, complete: seq >= this.#floor }
   }
 }
