@@ -1,4 +1,7 @@
-/** A timeline and what operations do to it: the same for the server, which folds records to it, and for clients, which get the operations. */
+/**
+ * A timeline and what operations do to it: the same for the server, which folds records to it, and for clients, which get the operations. Most
+ * of them are about the newest step of a turn, which may have thousands: it is looked for from the end.
+ */
 import type { Frame, Item, Op, Step, Turn } from './shapes.ts'
 
 export class Timeline {
@@ -14,7 +17,7 @@ export class Timeline {
   }
 
   step(turn_id: string, step_id: string): Step | undefined {
-    return this.#turns.get(turn_id)?.steps.find(step => step.stepId === step_id)
+    return this.#turns.get(turn_id)?.steps.findLast(step => step.stepId === step_id)
   }
 
   /** Takes in what concerns the timeline. False: text is missing before an `append`, which was not taken. */
@@ -30,18 +33,15 @@ export class Timeline {
       }
       case 'step.upsert': {
         const turn = this.#ensureTurn(op.turnId)
-        const at = turn.steps.findIndex(step => step.stepId === op.step.stepId)
+        const at = turn.steps.findLastIndex(step => step.stepId === op.step.stepId)
         const step: Step = { ...op.step, frames: turn.steps[at]?.frames ?? [] }
         if (at >= 0) turn.steps[at] = step
-        else {
-          const behind = turn.steps.findIndex(other => other.ordinal > step.ordinal)
-          turn.steps.splice(behind < 0 ? turn.steps.length : behind, 0, step)
-        }
+        else turn.steps.splice(turn.steps.findLastIndex(other => other.ordinal <= step.ordinal) + 1, 0, step)
         return true
       }
       case 'frame.upsert': {
         const { frames } = this.#ensureStep(op.turnId, op.stepId)
-        const at = frames.findIndex(frame => frame.frameId === op.frame.frameId)
+        const at = frames.findLastIndex(frame => frame.frameId === op.frame.frameId)
         if (at >= 0) frames[at] = op.frame
         else frames.push(op.frame)
         return true
@@ -50,7 +50,7 @@ export class Timeline {
         const { target } = op
         if (target.type !== 'frame') return true
         const frames = this.step(target.turnId, target.stepId)?.frames ?? []
-        const at = frames.findIndex(frame => frame.frameId === target.frameId)
+        const at = frames.findLastIndex(frame => frame.frameId === target.frameId)
         const frame = frames[at]
         if (frame?.kind !== 'text' && frame?.kind !== 'thinking') return false
         const text = appended(frame.text, op.offset, op.text)
@@ -94,7 +94,7 @@ export class Timeline {
 
   #ensureStep(turnId: string, stepId: string): Step {
     const { steps } = this.#ensureTurn(turnId)
-    const known = steps.find(step => step.stepId === stepId)
+    const known = steps.findLast(step => step.stepId === stepId)
     if (known) return known
     const ordinal = Number(stepId.slice(turnId.length + 1)) || 0
     const step: Step = { kind: 'step', stepId, turnId, ordinal, state: 'running', frames: [] }

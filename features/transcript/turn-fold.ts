@@ -9,7 +9,7 @@ import { attachmentsOf, isShownInput, isShownInside, originOf, textOf, withoutBy
 import { type Link, linksOf } from './links.ts'
 import { markersOf, skillsOf } from './markers.ts'
 import type { Frame, Op, Step, StepHead, ToolFrame, Turn, TurnHead } from './shapes.ts'
-import { Timeline, turnId } from './timeline.ts'
+import { idOf, Timeline, turnId } from './timeline.ts'
 
 type Of<T extends CoreRecord['type']> = Extract<CoreRecord, { type: T }>
 /** Of prompts, by id. */
@@ -319,20 +319,21 @@ export class TurnFold {
     return step?.state === 'running' && step.stepId !== this.#sealed && !step.retry ? step : undefined
   }
 
+  /** The step of the running turn, or of the last one, with this call: mostly the newest. */
+  #stepWith(id: string): Step | undefined {
+    return this.timeline.lastTurn()?.steps.findLast(step => toolIn(step, id))
+  }
+
   #changeTool(id: string, change: Partial<Omit<ToolFrame, 'kind' | 'frameId'>>, made?: { turn_id: number; step: number }): void {
-    const turn = this.timeline.lastTurn()
-    const step =
-      turn?.steps.findLast(each => toolIn(each, id)) ?? (made ? this.timeline.turn(turnId(made.turn_id))?.steps.at(-1) : undefined)
+    const step = this.#stepWith(id) ?? (made ? this.timeline.turn(turnId(made.turn_id))?.steps.at(-1) : undefined)
     if (!step) return
     const frame = { ...(toolIn(step, id) ?? toolFrame(step, id, change.name ?? '')), ...change }
     this.#putFrame(step, change.progress === undefined && 'progress' in change ? without(frame, 'progress') : frame)
   }
 
   #link(id: string, { agentRef, ...change }: Link['change']): void {
-    const frame = this.timeline
-      .lastTurn()
-      ?.steps.flatMap(step => toolIn(step, id) ?? [])
-      .at(-1)
+    const step = this.#stepWith(id)
+    const frame = step && toolIn(step, id)
     if (!frame) return
     const refs = agentRef ? { agentRefs: [...(frame.agentRefs ?? []).filter(ref => ref.agentId !== agentRef.agentId), agentRef] } : {}
     this.#changeTool(id, { ...change, ...refs })
@@ -358,8 +359,7 @@ export class TurnFold {
       return
     }
     const behind = items.slice(items.indexOf(turn))
-    const ids = behind.map(item => (item.kind === 'turn' ? item.turnId : item.kind === 'marker' ? item.markerId : item.refId))
-    this.#put({ op: 'items.remove', ids })
+    this.#put({ op: 'items.remove', ids: behind.map(idOf) })
     for (const item of behind) {
       if (item.kind === 'marker') this.#put({ op: 'marker.upsert', item })
       else if (item.kind === 'taskref') this.#put({ op: 'taskref.upsert', item })
