@@ -20,7 +20,9 @@ interface Traces {
 /** The ids of all processes; empty where there is no /proc. */
 export function processIds(): number[] {
   try {
-    return readdirSync('/proc').filter(isNumber).map(Number)
+    return readdirSync('/proc')
+      .map(Number)
+      .filter(pid => pid > 0) // other names are no numbers
   } catch {
     return []
   }
@@ -79,8 +81,6 @@ export function signalSession(session: number, signal: NodeJS.Signals): void {
 /** Not gone, and not just waiting to be collected. */
 const runsIn = (state: string | undefined) => state !== undefined && state !== 'Z' && state !== 'X'
 const isRunning = (pid: number) => runsIn(statOf(pid)[0])
-
-const isNumber = (name: string) => /^\d+$/.test(name)
 
 /** State, parent, group, session and more; empty when the process is gone. */
 function statOf(pid: number): string[] {
