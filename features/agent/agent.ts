@@ -28,9 +28,8 @@ import {
   PromptMissing,
   type PromptOutcome
 } from './service.ts'
-import { statusOf } from './status.ts'
+import { statusOf, toldTokens } from './status.ts'
 import type { AtStop } from './stopping.ts'
-import { toldTokens } from './told-tokens.ts'
 import type { Turn } from './turn.ts'
 import { startRecords } from './turn-records.ts'
 import { type Judgement, neverRan, Turns } from './turns.ts'
@@ -78,9 +77,9 @@ export class AgentEngine implements Agent {
       notices,
       look: () => binding.look(),
       bind: looked => binding.forTurn(looked),
-      measured: () => emit('agentStatusUpdated', statusOf({ host, history, binding, deps, turn: turns.current }))
+      measured: () => engine.announce()
     })
-    const engine = new AgentEngine(host, history, deps, { emit, binding, turns, failures })
+    const engine: AgentEngine = new AgentEngine(host, history, deps, { emit, binding, turns, failures })
     if (!host.session.writable) {
       await catchUpReading(host, history)
       return engine
@@ -118,11 +117,13 @@ export class AgentEngine implements Agent {
   }
 
   async configure(change: Partial<AgentSettings>): Promise<void> {
-    if (await this.#binding.configure(change)) this.#status()
+    if (await this.#binding.configure(change)) this.announce()
   }
 
   announce(change: { readonly permission?: string } = {}): void {
-    this.#status(change)
+    const spent = this.#turns.current?.usage()
+    const status = statusOf({ host: this.host, history: this.#history, binding: this.#binding, deps: this.#deps, spent })
+    this.#emit('agentStatusUpdated', { ...status, ...change })
   }
 
   model(): ResolvedModel {
@@ -336,7 +337,7 @@ export class AgentEngine implements Agent {
     const max = this.#binding.maxTokens()
     return {
       total: this.#history.usage(),
-      context_tokens: toldTokens(this.#history.contextSize(), this.#deps.tokenStrategy()),
+      context_tokens: toldTokens(this.#history.contextSize(), this.#deps),
       ...(max === undefined ? {} : { max_context_tokens: max }),
       turn_count: this.#history.turnCount()
     }
@@ -459,11 +460,6 @@ export class AgentEngine implements Agent {
 
   async #knowsNotice(id: string): Promise<boolean> {
     return this.#turns.notices.some(notice => notice.notice_id === id) || (await this.#history.messages.find(id)) !== undefined
-  }
-
-  #status(change: { readonly permission?: string } = {}): void {
-    const source = { host: this.host, history: this.#history, binding: this.#binding, deps: this.#deps, turn: this.#turns.current }
-    this.#emit('agentStatusUpdated', { ...statusOf(source), ...change })
   }
 }
 

@@ -7,7 +7,6 @@ import type { AgentEmit } from './contract.ts'
 import type { AgentRecordEvent } from './events.ts'
 import type { SystemPrompt } from './prompt/profile.ts'
 import type { AgentProfile, AgentRepair, StepInjector } from './service.ts'
-import type { TokenStrategy } from './told-tokens.ts'
 import type { TurnHookCalls } from './turn-hooks.ts'
 
 export interface AgentDeps {
@@ -36,8 +35,8 @@ export interface AgentDeps {
   readonly promptBasis: (agent: AgentHost, profile: AgentProfile) => Promise<string>
   /** Limits of the user's configuration; 0 steps: no limit. */
   readonly loop: () => { readonly max_steps: number; readonly max_attempts: number }
-  /** How the size of a context is told. */
-  readonly tokenStrategy: () => TokenStrategy
+  /** How the size of a context is told (`token_counting.strategy`). */
+  readonly tokenStrategy: () => 'measured+estimated' | 'measured' | 'estimated'
   /** What the offsets of text deltas count over. */
   readonly deltaOffset: 'turn' | 'step'
   /** How long a tap of `beforePrompt` may hold up a prompt, ms. */
