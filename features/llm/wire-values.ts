@@ -14,9 +14,13 @@ export function tokenCount(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0
 }
 
+/** What a chunk lacks, in each of thousands of them. */
+const noFields: Readonly<Record<string, unknown>> = {}
+const noItems: readonly unknown[] = []
+
 /** A value from the wire as an object; `{}` for anything else. Decoders look into fields that a server may have filled with anything. */
 export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {}
+  return isRecord(value) ? value : noFields
 }
 
 /** True for an object that is no list. */
@@ -26,7 +30,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 /** A value from the wire as a list; empty for anything else. */
 export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
+  return Array.isArray(value) ? value : noItems
 }
 
 /** A value from the wire as a text; empty for anything else. */
