@@ -17,7 +17,7 @@ function lstatOf(path: string): Promise<Stats | undefined> {
 const SLOW_MS = 5
 /** Looks of other threads at a time. */
 const AT_ONCE = 256
-/** Looks on this thread before others may have their turn. */
+/** Looks on this thread before it yields to the loop. */
 const SLICE = 64
 
 /**

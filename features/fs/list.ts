@@ -18,7 +18,7 @@ const DIRECTORY_BYTES = 2 * 1024 * 1024
 const ANSWERED = 20_000
 /** Candidates that are sorted without a pause. */
 const SORTED = 2_000
-/** Entries of which each takes little, before others may have their turn. */
+/** Entries of which each takes little, before it yields to the loop. */
 const SLICE = 256
 /** An entry as JSON, about. */
 const ENTRY_CHARS = 200
@@ -194,7 +194,7 @@ const order: Readonly<Record<Listing['sort'], (a: Candidate, b: Candidate) => nu
 
 const compareTexts = (a = '', b = '') => (a < b ? -1 : a > b ? 1 : 0)
 
-/** The first of a list in an order; other work has its turn in between. */
+/** The first of a list in an order; yields to the loop in between. */
 async function firstOf(candidates: readonly Candidate[], limit: number, compare: (a: Candidate, b: Candidate) => number) {
   let first: Candidate[] = []
   for (let at = 0; at < candidates.length; at += SORTED) {

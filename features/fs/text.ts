@@ -87,7 +87,7 @@ function lastStart(bytes: Buffer): number {
   return at > 0 && bytes[at - 1]! >= 0xc0 ? at - 1 : bytes.length
 }
 
-/** The bytes of a text as UTF-8, at least the first `most` of them. Marks of other encodings go. Other work has its turn in between. */
+/** The bytes of a text as UTF-8, at least the first `most` of them. Marks of other encodings go. Yields to the loop in between. */
 export async function asUtf8(bytes: Buffer, encoding: string, most: number): Promise<Buffer> {
   if (encoding === 'utf-8') return bytes
   const decoder = new TextDecoder(encoding)
@@ -114,7 +114,7 @@ export interface TextPart {
   readonly lines: number
 }
 
-/** A part of UTF-8: the characters that begin in it, whole. Other work has its turn in between. */
+/** A part of UTF-8: the characters that begin in it, whole. Yields to the loop in between. */
 export async function sliceText(bytes: Buffer, offset: number, length: number): Promise<TextPart> {
   const start = characterAt(bytes, offset)
   const end = Math.max(start, characterAt(bytes, offset + length))
@@ -129,7 +129,7 @@ export async function sliceText(bytes: Buffer, offset: number, length: number): 
   return { content: partedText(parts), end, lines }
 }
 
-/** Bytes as base64, as `partedText` makes it. Other work has its turn in between. */
+/** Bytes as base64, as `partedText` makes it. Yields to the loop in between. */
 export async function base64Of(bytes: Buffer): Promise<string> {
   const parts: string[] = []
   const slice = SLICE_BYTES - (SLICE_BYTES % 3) // so that parts fit together

@@ -12,7 +12,7 @@ const MAX_CHARS = 1024 * 1024
 /** Bytes of a new file that are shown. */
 const MAX_BYTES = MAX_CHARS * 4
 
-/** Lines that are looked at before others may have their turn. */
+/** Lines that are looked at before it yields to the loop. */
 const SLICE_LINES = 1000
 const lineBreak = 0x0a
 

@@ -70,7 +70,7 @@ export async function mayConcern({ tool, execution, rules }: RuledCall, decision
   })
 }
 
-/** The first that fits. A call may have thousands of parts, and there may be hundreds of rules: others have their turn in between. */
+/** The first that fits. A call may have thousands of parts, and there may be hundreds of rules: yields to the loop in between. */
 export async function firstOf<T>(items: readonly T[], fits: (item: T) => boolean | Promise<boolean>): Promise<T | undefined> {
   for (const item of items) {
     if (await fits(item)) return item

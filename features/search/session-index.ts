@@ -6,7 +6,7 @@ import { Corpus, type Document } from './corpus.ts'
 import { beginning, type Cursor, readOn, textAt } from './journal.ts'
 import { appendSnapshot, type Change, readSnapshot, removeSnapshot, writeSnapshot } from './snapshot.ts'
 
-/** Work between two passes of the loop, so that searches get their turn. */
+/** Work between two passes of the loop, so that searches are answered meanwhile. */
 const sliceMs = 8
 
 interface Entry {

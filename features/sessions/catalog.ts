@@ -305,7 +305,7 @@ export class Catalog {
   /**
    * While no other server has changed sessions since the last comparison, a workspace whose directory is as it was is left out: files there changed
    * by hand alone, which is seen some comparisons later. Stamps of files are asked synchronously: 3 µs each, where the thread pool would take
-   * 50; others get their turn in between.
+   * 50; it yields to the loop in between.
    */
   async #scan(): Promise<void> {
     if (!this.#complete) await this.#recall()

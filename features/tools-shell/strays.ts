@@ -52,7 +52,7 @@ export async function endStrays(find: () => readonly number[]): Promise<number[]
       signalTo(pid, 'SIGKILL')
     }
   }
-  // a killed process runs on until the system gives it its turn; one that waits for a device may take for ever
+  // a killed process runs on until the system schedules it; one that waits for a device may take for ever
   for (let look = 0; look < LOOKS && [...ended].some(isRunning); look++) await setTimeout(LOOK_MS)
   return [...ended]
 }

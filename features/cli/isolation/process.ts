@@ -144,7 +144,7 @@ export class PackProcess {
     else way.send(kind, body)
   }
 
-  /** Whatever it floods the server with: others have their turn in between, and what the server does not take makes it wait. */
+  /** Whatever it floods the server with: reading yields to the loop in between, and what the server does not take makes it wait. */
   #listen(socket: Socket): void {
     let began = 0
     const goOn = () => {

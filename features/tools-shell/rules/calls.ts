@@ -2,7 +2,7 @@
 import type { Command, Word } from 'unbash'
 import { carriedAt, commandPlaces, commandsBegin, entersShell, ownWords, runsOthers, searches } from './carriers.ts'
 import { isInput, isNothing } from './files-in.ts'
-import { DARK, type Findings, OPEN, suspicion } from './findings.ts'
+import { DYNAMIC, EXPANDING, type Findings, suspicion } from './findings.ts'
 import {
   computing,
   interpreters,
@@ -15,7 +15,7 @@ import {
   takesCommands,
   takesScript
 } from './scripts.ts'
-import { isProgramVariable, keepsCommands, namedAnew, spokenFor } from './settings.ts'
+import { isProgramVariable, keepsCommands, namedAnew, standsFor } from './settings.ts'
 import { baseOf, isBash, literal, shells } from './words.ts'
 
 /** Flags before the name of a subcommand that are left out. */
@@ -31,7 +31,7 @@ interface Call {
 
 /** Collects what the call runs. */
 export function lookAt(call: Call, found: Findings): void {
-  if (isDark(call.words[0])) found.doubt()
+  if (isDynamic(call.words[0])) found.doubt()
   begins(call, found)
   positions(call, found)
 }
@@ -71,15 +71,15 @@ function begins(call: Call, found: Findings): void {
     found.add([name, ...rest.slice(at + 1)].join(' ')) // `git -C dir push` is a `git push`
   doubts(call, name, found)
   const second = words[1]
-  if (isDark(second)) found.suspect([name, DARK, ...rest.slice(1)].join(' '))
-  if (second && found.values.opens(second, false)) found.suspect([name, OPEN, ...rest.slice(1)].join(' '))
-  if (name === 'xargs' && carriedAt(values) === rest.length) found.suspect(`${rest.at(-1)} ${DARK}`)
-  const spoken = spokenFor(values)
-  if (spoken !== undefined) found.suspect(spoken)
+  if (isDynamic(second)) found.suspect([name, DYNAMIC, ...rest.slice(1)].join(' '))
+  if (second && found.values.opens(second, false)) found.suspect([name, EXPANDING, ...rest.slice(1)].join(' '))
+  if (name === 'xargs' && carriedAt(values) === rest.length) found.suspect(`${rest.at(-1)} ${DYNAMIC}`)
+  const other = standsFor(values)
+  if (other !== undefined) found.suspect(other)
   if (computing.has(name)) for (const word of words.slice(1)) found.computed(word)
   if (name === 'git') git(rest, found)
   for (const index of takesScript(name, values)) {
-    if (isDark(words[index]) || values[index]!.includes('{}')) found.doubt()
+    if (isDynamic(words[index]) || values[index]!.includes('{}')) found.doubt()
     else found.text(values[index]!, name === 'trap' ? {} : { plain: !isBash(name) })
   }
   if (name === 'eval' && !words.slice(1).every(word => word && found.values.printsSettings(word))) found.text(rest.join(' '))
@@ -87,7 +87,7 @@ function begins(call: Call, found: Findings): void {
   for (const program of namedAnew(values)) found.add(program)
   for (const [index, value] of rest.entries()) {
     const variable = /^(\w+)=(.*)/s.exec(value)
-    if (variable && isDark(words[index + 1]) && isProgramVariable(variable[1]!)) found.text(variable[2]!)
+    if (variable && isDynamic(words[index + 1]) && isProgramVariable(variable[1]!)) found.text(variable[2]!)
   }
   for (const text of programTexts(values)) {
     if (CODE.test(text)) {
@@ -102,11 +102,11 @@ function begins(call: Call, found: Findings): void {
 /** What only the running shell knows stands where a command does, or in front of one that it could put something before. */
 function doubts({ words, values }: Call, name: string, found: Findings): void {
   const program = programAt(values)
-  if (commandPlaces(values).some(at => isDark(words[at]))) found.doubt()
-  if (program !== undefined && isDark(words[program], true)) found.doubt()
+  if (commandPlaces(values).some(at => isDynamic(words[at]))) found.doubt()
+  if (program !== undefined && isDynamic(words[program], true)) found.doubt()
   const [begin, end] = ownWords(values)
   if (words.slice(begin, end).some(word => word && found.values.opens(word, !searches.has(name)))) found.doubt()
-  if (keepsCommands(values) && words.some(word => isDark(word))) found.doubt()
+  if (keepsCommands(values) && words.some(word => isDynamic(word))) found.doubt()
   if (takesCommands(values)) found.doubt()
 }
 
@@ -152,7 +152,7 @@ function input({ command, words, values }: Call, name: string, found: Findings):
   if (shell && rest.some(value => /^-\w*c|^--(?:version|help)$/.test(value))) return
   if (['at', 'batch'].includes(baseOf(command.name?.value ?? ''))) found.doubt()
   const at = shell && rest.some(value => /^-\w*s/.test(value)) ? -1 : rest.findIndex(value => !value.startsWith('-'))
-  if (at < 0 ? shell : isDark(words[at + 1]) || /^\/(?:dev|proc)\//.test(rest[at]!)) found.doubt()
+  if (at < 0 ? shell : isDynamic(words[at + 1]) || /^\/(?:dev|proc)\//.test(rest[at]!)) found.doubt()
 }
 
 /** What here documents and strings give to the command; undefined for text that only the running shell knows. */
@@ -166,8 +166,8 @@ function inputsOf(command: Command): (string | undefined)[] {
 /** What a word has that is code in some language, and no name. */
 const CODE = /[^\w./@-]/
 
-/** Whether only the running shell knows what the word says, or how it begins. */
-function isDark(word: Word | undefined, begin = false): boolean {
+/** Whether only the running shell knows what the word says; with `begin`, how it begins. */
+function isDynamic(word: Word | undefined, begin = false): boolean {
   if (word === undefined || literal(word) !== undefined) return false
   return !begin || /^"?[$`]/.test(word.text)
 }

@@ -18,7 +18,7 @@ const carriers = new Map(
 export const chosen = new Set(['bunx', 'npx', 'pnpx', 'ssh', 'uvx'])
 
 /** Those that run a shell where no command follows, which reads its commands from the input; some only with a flag, or not with one. */
-const rooms = new Map<string, (flags: readonly string[]) => boolean>([
+const shellStarters = new Map<string, (flags: readonly string[]) => boolean>([
   ...list('aa-exec chroot fakeroot firejail i386 linux32 linux64 nsenter pkexec setarch unshare x86_64').map(
     name => [name, () => true] as const
   ),
@@ -130,7 +130,7 @@ export function entersShell(words: readonly string[]): boolean {
   const name = baseOf(words[0] ?? '')
   if (carriedAt(words) !== undefined) return false
   if (containers.has(name)) return launchMark(words) > 0 && words.some(word => /^(?:-[a-hj-z]*i[a-z]*|--interactive|--stdin)$/.test(word))
-  return rooms.get(name)?.(words.slice(1)) === true
+  return shellStarters.get(name)?.(words.slice(1)) === true
 }
 
 /** Where commands begin that a rule has to name: at the first word, and where one carries another. */

@@ -9,9 +9,9 @@ import { literal } from './words.ts'
 const DEPTH = 5
 /** Characters of all forms together; a line with more is not taken apart to the end. */
 const BUDGET = 300_000
-/** In a form: a first word that only the running shell knows; one that may come out as flags. */
-export const DARK = '\0'
-export const OPEN = '\x01'
+/** In a form: a first word that only the running shell knows, and one that may come out as several, flags among them. */
+export const DYNAMIC = '\0'
+export const EXPANDING = '\x01'
 
 /** Where something stands. */
 export interface Place {
@@ -64,14 +64,14 @@ export abstract class Findings {
 
   /** Whether one of them may be. */
   suspects(pattern: string): boolean {
-    const [, flag, subcommand = DARK] = /^\S+ (?:(-[\w-]+)|(\w[\w-]*))/.exec(pattern) ?? []
+    const [, flag, subcommand = DYNAMIC] = /^\S+ (?:(-[\w-]+)|(\w[\w-]*))/.exec(pattern) ?? []
     return anyMeans(
       pattern,
-      [...this.#suspected].map(form => form.replace(DARK, subcommand).replace(OPEN, flag ?? OPEN))
+      [...this.#suspected].map(form => form.replace(DYNAMIC, subcommand).replace(EXPANDING, flag ?? EXPANDING))
     )
   }
 
-  /** Looks at all that is left, with turns for others in between. */
+  /** Looks at all that is left; yields to the loop in between. */
   protected async finish(): Promise<void> {
     for (let next = this.#todo.pop(); next && this.goesOn; next = this.#todo.pop()) {
       this.place = next.place

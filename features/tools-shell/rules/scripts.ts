@@ -28,19 +28,25 @@ const inert = new Set(
 )
 
 /** Programs of which some words are known to run others; the rest may, too. */
-const half = new Set(list('cmake ip just mariadb mysql psql'))
+const partlyKnown = new Set(list('cmake ip just mariadb mysql psql'))
 
 /** Whether words of the program that nothing is said of here may begin a command. */
 export function isUnknown(name: string): boolean {
   if (inert.has(name) || runsOthers(name)) return false
-  return !assigning.has(name) && !launchers.has(name) && !interpreters.test(name) && !namers.has(name) && (half.has(name) || !riskOf(name))
+  return (
+    !assigning.has(name) &&
+    !launchers.has(name) &&
+    !interpreters.test(name) &&
+    !namers.has(name) &&
+    (partlyKnown.has(name) || !riskOf(name))
+  )
 }
 
 /** Words that hold the text of a program that may run commands: all of an interpreter, of others those after or in flags that run something. */
 export function programTexts(words: readonly string[]): string[] {
   const name = baseOf(words[0] ?? '')
   if (interpreters.test(name)) return words.slice(1)
-  const risks = half.has(name) ? undefined : riskOf(name)?.(words)
+  const risks = partlyKnown.has(name) ? undefined : riskOf(name)?.(words)
   if (!risks) return []
   return words.filter((word, index) => index > 0 && (risks(word, index) || (index > 1 && risks(words[index - 1]!, index - 1))))
 }

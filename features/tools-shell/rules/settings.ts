@@ -14,8 +14,8 @@ export function namedAnew(words: readonly string[]): string[] {
   })
 }
 
-/** Programs that do themselves what others are for: `program mark:word=program it stands for ...`. */
-const speakers = new Map(
+/** Programs with subcommands that do what another program does: `program mark:subcommand=that ...`; the mark stands before it. */
+const substitutes = new Map(
   [
     `cmake -E:copy=cp copy_directory=cp copy_directory_if_different=cp copy_if_different=cp create_hardlink=ln create_symlink=ln
       make_directory=mkdir remove=rm remove_directory=rm rename=mv`,
@@ -29,17 +29,17 @@ const speakers = new Map(
   })
 )
 
-/** What the command would be called elsewhere, and its words. */
-export function spokenFor(words: readonly string[]): string | undefined {
-  const speaker = speakers.get(baseOf(words[0] ?? ''))
-  if (!speaker) return undefined
-  const at = speaker.mark === '' ? 1 : words.indexOf(speaker.mark) + 1
-  const verb = at > 0 ? speaker.verbs.get(words[at] ?? '') : undefined
+/** The command of the other program that it stands for; undefined: for none. */
+export function standsFor(words: readonly string[]): string | undefined {
+  const substitute = substitutes.get(baseOf(words[0] ?? ''))
+  if (!substitute) return undefined
+  const at = substitute.mark === '' ? 1 : words.indexOf(substitute.mark) + 1
+  const verb = at > 0 ? substitute.verbs.get(words[at] ?? '') : undefined
   return verb && [verb, ...words.slice(at + 1)].join(' ')
 }
 
-/** Subcommands that keep settings and aliases, or run their words. */
-const keepers = new Map<string, RegExp>([
+/** Subcommands that keep settings and aliases, or run their words, by program. */
+const settingsOf = new Map<string, RegExp>([
   ['aws', /^configure$/],
   ['cargo', /^watch$/],
   ...list('gh glab').map(name => [name, /^(?:alias|codespace|config|cs|ext(?:ension)?)$/] as const),
@@ -54,9 +54,9 @@ const programKey =
 
 /** Whether the command keeps something that a program will run, as far as the name of the setting tells. */
 export function keepsCommands(words: readonly string[]): boolean {
-  const keeper = keepers.get(baseOf(words[0] ?? ''))
-  if (!keeper) return false
-  const at = words.slice(0, leading(words) + 1).findIndex((word, index) => index > 0 && keeper.test(word))
+  const subcommand = settingsOf.get(baseOf(words[0] ?? ''))
+  if (!subcommand) return false
+  const at = words.slice(0, leading(words) + 1).findIndex((word, index) => index > 0 && subcommand.test(word))
   if (at < 0) return false
   const key = words.slice(at + 1).find(word => !/^(?:-.*|add|get|import|list|set|unset)$/.test(word))
   return key !== undefined && (/^["']?[$`]/.test(key) || programKey.test(`${words[at]} ${key}`))

@@ -3,7 +3,7 @@ import { type Command, forEachChild, type SyntaxNode, type Word, type WordPart }
 import { yieldToLoop } from '../../../kernel/index.ts'
 import { list, literal } from './words.ts'
 
-/** Looks at every node, in the order of the text, with turns for others in between. */
+/** Looks at every node, in the order of the text; yields to the loop in between. */
 export async function walk(root: SyntaxNode, look: (node: SyntaxNode) => void): Promise<void> {
   const todo = [root]
   for (let node = todo.pop(); node; node = todo.pop()) {
@@ -27,9 +27,9 @@ const assigning = new Set(list('declare export getopts let local mapfile printf 
 /** A value that is one word, and no flag. */
 const PLAIN = /^(?!-)[^\s*?[]*$/
 /** Substitutions that come out as one plain word. */
-const single = /^(?:nproc|whoami|id -[gu])$/
+const oneWord = /^(?:nproc|whoami|id -[gu])$/
 /** Programs that print settings for the shell, made by them alone. */
-const settings =
+const shellSettings =
   /^(?:ssh-agent(?: -[cks])?|(?:\/[\w./-]+\/)?brew shellenv|direnv (?:export|hook) \w+|fnm env(?: --[\w-]+)*|(?:go|j|nod|pl|py|rb)env init(?: -(?:-\w[\w-]*)?(?: \w+)?)*|(?:mise|starship|zoxide) (?:activate|init) \w+|minikube docker-env|opam env)$/
 
 /** The variable that a word names: `x` (as in `env x='a b'`) and `-vx` (as in `printf -vx`). */
@@ -101,7 +101,7 @@ export class Values {
       case 'ParameterExpansion':
         return part.prefix !== '#' && (part.prefix === '!' || part.index !== undefined || this.#holdsMore(part.parameter))
       case 'CommandExpansion':
-        return !this.#prints(part, single)
+        return !this.#prints(part, oneWord)
       case 'BraceExpansion':
       case 'ExtendedGlob':
         return true
@@ -117,7 +117,7 @@ export class Values {
   /** Whether the word is what a program prints that sets up a shell, and nothing else. */
   printsSettings({ parts = [] }: Word): boolean {
     const [only, ...others] = parts.flatMap((part): readonly WordPart[] => (part.type === 'DoubleQuoted' ? part.parts : [part]))
-    return others.length === 0 && only?.type === 'CommandExpansion' && this.#prints(only, settings)
+    return others.length === 0 && only?.type === 'CommandExpansion' && this.#prints(only, shellSettings)
   }
 
   /** Whether the substitution runs one of these and nothing in its place. */
