@@ -1,6 +1,7 @@
 /** Events of turns, steps, streamed text, tool calls and prompts (contract 3, WebSocket events). */
 import { type Connection, defineEvent, named, oneOf, type Static, type TObject, Type } from '../../kernel/index.ts'
 import { ContentPart } from '../history/index.ts'
+import { TokenUsage } from '../llm/index.ts'
 
 const Count = Type.Integer({ minimum: 0 })
 const turn = { turnId: Count }
@@ -18,16 +19,6 @@ export const ToolProgressUpdate = named(
     customKind: Type.Optional(Type.String()),
     customData: Type.Optional(Type.Unknown()),
     replace: Type.Optional(Type.Boolean())
-  })
-)
-/** Tokens as events count them. */
-export const TokenUsage = named(
-  'TokenUsage',
-  Type.Object({
-    inputOther: Type.Number(),
-    output: Type.Number(),
-    inputCacheRead: Type.Number(),
-    inputCacheCreation: Type.Number()
   })
 )
 const errorFields = {

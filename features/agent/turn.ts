@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import { type Contribution, laterPass, nextPass, yieldToLoop } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord, Written } from '../history/index.ts'
-import type { LlmError, LlmPart, LlmRequest, TokenUsage } from '../llm/index.ts'
+import { type LlmError, type LlmPart, type LlmRequest, type TokenUsage, usageSince } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { TurnBinding } from './binding.ts'
 import type { AgentEmit, ErrorInfo } from './contract.ts'
@@ -120,14 +120,7 @@ export class Turn implements TurnPorts {
 
   /** Tokens spent since the turn began. */
   usage(): TokenUsage {
-    const now = this.#agent.history.usage()
-    const before = this.#usageBefore
-    return {
-      inputOther: now.inputOther - before.inputOther,
-      output: now.output - before.output,
-      inputCacheRead: now.inputCacheRead - before.inputCacheRead,
-      inputCacheCreation: now.inputCacheCreation - before.inputCacheCreation
-    }
+    return usageSince(this.#usageBefore, this.#agent.history.usage())
   }
 
   /** `start`: its begin, on record and not told. Resolves when the turn has settled. */

@@ -1,16 +1,10 @@
 /** A goal as it is on record, what follows from its journal, and how clients see it. Pure. */
 import { nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
 import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, type StateSpec, sessionForked } from '../history/index.ts'
-import { type ModelPrice, noUsage, sumUsage, totalCost } from '../llm/index.ts'
+import { type ModelPrice, noUsage, sumUsage, TokenUsage, totalCost } from '../llm/index.ts'
 import { Actor, GoalChange, type GoalSnapshot, goalUpdated } from './contract.ts'
 
 const Count = Type.Integer({ minimum: 0 })
-const Usage = Type.Object({
-  inputOther: Type.Number(),
-  output: Type.Number(),
-  inputCacheRead: Type.Number(),
-  inputCacheCreation: Type.Number()
-})
 
 /** Limits; absent: none. */
 export const Budget = Type.Object({
@@ -27,7 +21,7 @@ const Goal = Type.Object({
   criterion: Type.Optional(Type.String()),
   status: oneOf(['active', 'paused', 'blocked', 'complete']),
   turns: Count,
-  usage: Type.Record(Type.String(), Usage, { description: 'tokens of its turns by model alias' }),
+  usage: Type.Record(Type.String(), TokenUsage, { description: 'tokens of its turns by model alias' }),
   wall_clock_ms: Type.Integer({ minimum: 0, description: 'without the time since `since`' }),
   since: Type.Optional(Type.Integer({ description: 'active since this instant, ms' })),
   cost_usd: Type.Optional(Type.Number({ description: 'as far as prices were known when it was recorded' })),

@@ -1,6 +1,6 @@
 /** The records of a conversation, as the journal of an agent keeps them. */
 import { oneOf, Type } from '../../kernel/index.ts'
-import type { LlmToolCall } from '../llm/index.ts'
+import { type LlmToolCall, TokenUsage } from '../llm/index.ts'
 import { defineRecord, type RecordOf, type RecordSpec } from './define.ts'
 import type { Origin as OriginValue, WirePart } from './types.ts'
 
@@ -26,12 +26,6 @@ const Calls = Type.Unsafe<readonly LlmToolCall[]>(
   )
 )
 const turn = { turn_id: Count }
-const Usage = Type.Object({
-  inputOther: Type.Number(),
-  output: Type.Number(),
-  inputCacheRead: Type.Number(),
-  inputCacheCreation: Type.Number()
-})
 /** Of records that are messages: stamped when they are appended, so that a message keeps its id whatever becomes of others. */
 const numbered = { number: Type.Optional(Type.Integer({ minimum: 0, description: 'messages ever made before it' })) }
 const step = { ...turn, step: Count }
@@ -137,7 +131,7 @@ export const stepEnd = defineRecord(
     raw_reason: Type.Optional(Type.String()),
     model: Type.Optional(Type.String()),
     provider_id: Type.Optional(Type.String({ description: 'of an attempt that failed' })),
-    usage: Type.Optional(Usage),
+    usage: Type.Optional(TokenUsage),
     first_token_ms: Type.Optional(Type.Number()),
     stream_ms: Type.Optional(Type.Number()),
     interrupted: Type.Optional(oneOf(['aborted', 'max_steps', 'error'], { description: 'the step did not come to its end' })),
@@ -203,7 +197,7 @@ export const contextUndone = defineRecord(
   })
 )
 /** Tokens of a request to a model that is no step of a turn. */
-export const tokensSpent = defineRecord('tokens.spent', Type.Object({ model: Type.String(), usage: Usage }))
+export const tokensSpent = defineRecord('tokens.spent', Type.Object({ model: Type.String(), usage: TokenUsage }))
 /**
  * The records before it are copies of those of another session, which goes on by itself. States of what must not exist twice (a goal, a
  * schedule, running work) end here.

@@ -1,7 +1,7 @@
 /** What tokens cost. */
 import type { ModelPrice } from './records.ts'
-import type { TokenUsage } from './request.ts'
 import type { ModelTable } from './resolve.ts'
+import type { TokenUsage } from './usage.ts'
 
 /** Price of an alias: of its record with the `overrides` over it, else what the pack says that brings the model along. */
 export function priceOf(alias: string, { models, contributed }: Pick<ModelTable, 'models' | 'contributed'>): ModelPrice | undefined {

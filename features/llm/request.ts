@@ -1,21 +1,6 @@
 /** What is asked of a model and what comes back: messages, requests, parts, errors. Types only. */
 import type { OauthRef } from './records.ts'
-
-/** Tokens of one request. `inputOther` is the uncached part of the input. */
-export interface TokenUsage {
-  readonly inputOther: number
-  readonly output: number
-  readonly inputCacheRead: number
-  readonly inputCacheCreation: number
-}
-export const noUsage: TokenUsage = { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
-
-export const sumUsage = (a: TokenUsage, b: TokenUsage): TokenUsage => ({
-  inputOther: a.inputOther + b.inputOther,
-  output: a.output + b.output,
-  inputCacheRead: a.inputCacheRead + b.inputCacheRead,
-  inputCacheCreation: a.inputCacheCreation + b.inputCacheCreation
-})
+import type { TokenUsage } from './usage.ts'
 
 /** A tool call of an answer, as the history keeps it. */
 export interface LlmToolCall {

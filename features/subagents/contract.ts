@@ -1,6 +1,6 @@
 /** Events of subagents (contract 3, WebSocket events), and how the snapshot shows them. All carry the id of the agent that started them. */
 import { defineEvent, named, oneOf, type Static, Time, type TObject, Type } from '../../kernel/index.ts'
-import { TokenUsage } from '../agent/index.ts'
+import { TokenUsage } from '../llm/index.ts'
 
 const durable = <P extends TObject>(type: string, payload: P, summary: string) =>
   defineEvent({ type, scope: 'session', durable: true, payload, summary })

@@ -1,7 +1,8 @@
 /** The shapes of a transcript: its timeline (turns, steps, frames, markers) and what stands beside it (contract 2, Transcript shapes). */
 
 import { named, nullable, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
-import { TokenUsage } from '../agent/index.ts'
+import { ToolProgressUpdate } from '../agent/index.ts'
+import { TokenUsage } from '../llm/index.ts'
 
 const Text = Type.Optional(Type.String())
 const Count = Type.Integer({ minimum: 0 })
@@ -78,13 +79,7 @@ const stepHead = {
   endMessage: Text
 }
 
-const Progress = Type.Object({
-  kind: oneOf(['stdout', 'stderr', 'progress', 'status', 'custom']),
-  text: Text,
-  percent: Type.Optional(Type.Number()),
-  customKind: Text,
-  customData: Type.Optional(Type.Unknown())
-})
+const Progress = Type.Omit(ToolProgressUpdate, ['replace'])
 const frame = { frameId: Type.String() }
 export const Frame = named(
   'TranscriptFrame',
