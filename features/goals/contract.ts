@@ -15,13 +15,15 @@ export const MAX_OBJECTIVE = 4000
 const Count = Type.Integer({ minimum: 0 })
 const limit = nullable(Type.Number({ minimum: 0 }))
 
+export const GoalStatus = oneOf(['active', 'paused', 'blocked', 'complete'])
+
 export const GoalSnapshot = named(
   'Goal',
   Type.Object({
     goalId: Type.String(),
     objective: Type.String(),
     completionCriterion: Type.Optional(Type.String()),
-    status: oneOf(['active', 'paused', 'blocked', 'complete']),
+    status: GoalStatus,
     turnsUsed: Count,
     tokensUsed: Type.Integer({ minimum: 0, description: 'output tokens of turns that worked on the goal' }),
     wallClockMs: Type.Integer({ minimum: 0, description: 'time in which the goal was active' }),
@@ -56,7 +58,7 @@ export const GoalChange = named(
   'GoalChange',
   Type.Object({
     kind: oneOf(['lifecycle', 'completion']),
-    status: Type.Optional(oneOf(['active', 'paused', 'blocked', 'complete'])),
+    status: Type.Optional(GoalStatus),
     reason: Type.Optional(Type.String()),
     stats: Type.Optional(Type.Object({ turnsUsed: Count, tokensUsed: Count, wallClockMs: Count })),
     actor: Type.Optional(Actor)

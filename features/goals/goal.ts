@@ -1,8 +1,8 @@
 /** A goal as it is on record, what follows from its journal, and how clients see it. Pure. */
-import { nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
+import { nullable, type Static, Type } from '../../kernel/index.ts'
 import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, type StateSpec, sessionForked } from '../history/index.ts'
 import { type ModelPrice, noUsage, sumUsage, TokenUsage, totalCost } from '../llm/index.ts'
-import { Actor, GoalChange, type GoalSnapshot, goalUpdated } from './contract.ts'
+import { Actor, GoalChange, type GoalSnapshot, GoalStatus, goalUpdated } from './contract.ts'
 
 const Count = Type.Integer({ minimum: 0 })
 
@@ -19,7 +19,7 @@ const Goal = Type.Object({
   goal_id: Type.String(),
   objective: Type.String(),
   criterion: Type.Optional(Type.String()),
-  status: oneOf(['active', 'paused', 'blocked', 'complete']),
+  status: GoalStatus,
   turns: Count,
   usage: Type.Record(Type.String(), TokenUsage, { description: 'tokens of its turns by model alias' }),
   wall_clock_ms: Type.Integer({ minimum: 0, description: 'without the time since `since`' }),

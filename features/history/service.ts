@@ -211,6 +211,17 @@ type AnyState = StateSpec<any>
 /** States that are computed while a journal is read first; others are read for when they are asked for. */
 export const HistoryStates = extensionPoint<AnyState>('history-states')
 
+/** A pack whose work outlives the turn that began it. */
+export interface UndoFollower {
+  readonly name: string
+  /**
+   * Ends what the agent began behind the message before number `from` (0: whatever it ever began) and waits until it is over; the agent is not
+   * told. Called when `context.undone` is on disk, while the agent is idle and takes nothing in. What it throws is logged; the undo stands.
+   */
+  undone(agent: AgentHost, from: number): Promise<void>
+}
+export const UndoFollowers = extensionPoint<UndoFollower>('undo-followers')
+
 /** An event that follows from a record. */
 export interface RecordEvent {
   /** Type on the wire. */

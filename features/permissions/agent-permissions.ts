@@ -1,9 +1,9 @@
 /** Mode and remembered approvals of one agent, kept in its history. */
-import { oneOf, Type } from '../../kernel/index.ts'
+import { Type } from '../../kernel/index.ts'
 import { defineRecord, type History, type HistoryRecord, recordTypes, type StateSpec } from '../history/index.ts'
-import type { Approval, PermissionMode } from './contract.ts'
+import { type Approval, PermissionMode } from './contract.ts'
 
-export const modeRecord = defineRecord('permission.mode', Type.Object({ mode: oneOf(['manual', 'auto', 'yolo']) }))
+export const modeRecord = defineRecord('permission.mode', Type.Object({ mode: PermissionMode }))
 const approvalRecord = defineRecord('permission.approval', Type.Object({ tool: Type.String(), argument: Type.Optional(Type.String()) }))
 
 /** A mode that was set. */

@@ -3,7 +3,8 @@ import { oneOf, problems, type Static, serviceToken, Type } from '../../kernel/i
 import type { AgentHost } from '../sessions/index.ts'
 
 /** manual asks, yolo approves what no rule or danger holds back, auto approves everything that no rule denies. */
-export type PermissionMode = 'manual' | 'auto' | 'yolo'
+export const PermissionMode = oneOf(['manual', 'yolo', 'auto'])
+export type PermissionMode = Static<typeof PermissionMode>
 
 /** An approval for the rest of a session: calls of the tool with this very argument, or every call of it. */
 export interface Approval {
@@ -73,6 +74,6 @@ export const permissionSection = {
 
 export const defaultModeSection = {
   name: 'default_permission_mode',
-  schema: oneOf(['manual', 'yolo', 'auto']),
+  schema: PermissionMode,
   default: 'manual' as const
 }

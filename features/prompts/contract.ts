@@ -4,6 +4,7 @@ import { PromptCompleted, PromptInUse, PromptMissing } from '../agent/index.ts'
 import { FileMissing } from '../files/index.ts'
 import { ContentPart, PromptPart } from '../history/index.ts'
 import { CredentialRejected, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
+import { PermissionMode } from '../permissions/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
 import { SkillMissing, SkillNotForUsers } from './service.ts'
 
@@ -49,7 +50,7 @@ const SubmitRequest = named(
     profile: Type.Optional(Type.String()),
     model: Type.Optional(Type.String()),
     thinking: Type.Optional(Type.String()),
-    permission_mode: Type.Optional(oneOf(['manual', 'yolo', 'auto'])),
+    permission_mode: Type.Optional(PermissionMode),
     disabled_tools: Type.Optional(Type.Array(Type.String())),
     metadata: Type.Optional(Type.Unknown({ description: 'not applied' })),
     plan_mode: Type.Optional(Type.Unknown({ description: 'not applied' })),

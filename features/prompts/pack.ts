@@ -4,7 +4,7 @@ import { Agents, type Prompt, PromptMissing } from '../agent/index.ts'
 import { FileMissing } from '../files/index.ts'
 import { Histories } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
-import { Permissions } from '../permissions/index.ts'
+import { type PermissionMode, Permissions } from '../permissions/index.ts'
 import { AgentConfigHandlers, type Session, Sessions } from '../sessions/index.ts'
 import { abortPrompt, abortSession, listPrompts, steerPrompt, steerPrompts, submitPrompt } from './contract.ts'
 import { PromptMedia, PromptSkills, SkillMissing, SkillNotForUsers } from './service.ts'
@@ -83,7 +83,7 @@ export default definePack({
       order: 30,
       async apply(session, value) {
         const { host } = await agents.of(await session.main())
-        await permissions()?.setMode(host, value as 'manual' | 'auto' | 'yolo')
+        await permissions()?.setMode(host, value as PermissionMode)
       }
     })
   }

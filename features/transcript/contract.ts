@@ -1,7 +1,7 @@
 /** Routes and frames of the transcript (contract 2, Messages and transcript; contract 3, Transcript protocol). */
 import { defineFrame, defineOutFrame, defineRoute, errorSpec, named, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
 import { SessionMissing } from '../sessions/index.ts'
-import { Attachment, entityFields, Item, Op, RosterEntry, Snapshot, TurnOrigin } from './shapes.ts'
+import { Attachment, entityFields, Item, Op, RosterEntry, Snapshot, TurnOrigin, TurnState } from './shapes.ts'
 
 export const PlanMissing = errorSpec('plan_missing', 40416, 'no such ExitPlanMode call')
 
@@ -65,7 +65,7 @@ const UserMessage = named(
   Type.Object({
     turn_id: Type.String(),
     ordinal: Type.Integer({ minimum: 0 }),
-    state: oneOf(['queued', 'running', 'completed', 'failed', 'cancelled']),
+    state: TurnState,
     origin: TurnOrigin,
     prompt: Type.String({ description: 'empty when the prompt was attachments only' }),
     attachment_ids: Type.Optional(Type.Array(Type.String())),

@@ -24,7 +24,7 @@ export const TurnOrigin = named(
   })
 )
 
-const TurnState = oneOf(['queued', 'running', 'completed', 'failed', 'cancelled'])
+export const TurnState = oneOf(['queued', 'running', 'completed', 'failed', 'cancelled'])
 const TurnUsage = named(
   'TranscriptTurnUsage',
   Type.Object({
