@@ -95,8 +95,14 @@ export class Watchers implements FileWatches {
 
   #release(watched: Watched, user: User): void {
     if (!watched.users.delete(user) || watched.users.size > 0 || !this.#watched.delete(watched.id)) return
-    this.#send({ kind: 'close', id: watched.id })
+    this.#drop(watched.id)
+  }
+
+  /** The worker need not watch it any more; without anything to watch it ends. */
+  #drop(id: number): void {
+    this.#send({ kind: 'close', id })
     if (this.#watched.size > 0 || this.#closed) return
+    clearTimeout(this.#idle)
     this.#idle = setTimeout(() => {
       void this.#worker?.terminate()
       this.#worker = undefined
@@ -140,7 +146,7 @@ export class Watchers implements FileWatches {
         const trouble = new WatchTrouble(message.trouble, message.message)
         this.#watched.delete(watched.id)
         watched.settle(trouble)
-        this.#send({ kind: 'close', id: watched.id })
+        this.#drop(watched.id)
         if (message.kind === 'lost') this.#each(watched, ({ listener }) => listener.lost?.(trouble))
         break
       }

@@ -202,9 +202,16 @@ test('a sweep removes what has expired and what a dead transfer left, and nothin
   await writeFile(join(bytes, `${stray}2`), 'just now')
   const old = new Date(now - 4_000_000)
   await utimes(join(bytes, stray), old, old)
+  for (const { id } of [kept, later]) await utimes(join(bytes, id), old, old)
   now += 61_000
   while ((await onDisk(kernel)).length > 5) await new Promise(resolve => setTimeout(resolve, 2))
   assert.deepEqual((await onDisk(kernel)).sort(), [kept.id, `${kept.id}.json`, later.id, `${later.id}.json`, `${stray}2`].sort())
+})
+
+test('of a name that a file brings along its end is kept', async t => {
+  const kernel = await startTestKernel(t, { packs: [files] })
+  const { name } = (await post(kernel, form(file('x', `${'long'.repeat(100)}.tar.gz`)))).data
+  assert.deepEqual([name.length, name.slice(-11)], [255, 'long.tar.gz'])
 })
 
 test('an upload lives on in another server of the same home', async t => {

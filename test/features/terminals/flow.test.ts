@@ -1,0 +1,143 @@
+/** How a terminal and its clients go along: who attaches twice, who is slow, what ends it, and what the shell may know. */
+import assert from 'node:assert/strict'
+import { realpath } from 'node:fs/promises'
+import { test } from 'node:test'
+import type { IPty } from 'node-pty'
+import { createSession } from '../../../features/sessions/index.ts'
+import sessions from '../../../features/sessions/pack.ts'
+import { createTerminal, readTerminal } from '../../../features/terminals/index.ts'
+import terminals from '../../../features/terminals/pack.ts'
+import { Terminal } from '../../../features/terminals/terminal.ts'
+import workspaces from '../../../features/workspaces/pack.ts'
+import type { Connection } from '../../../kernel/index.ts'
+import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
+import { freshDir } from '../../helpers/temp.ts'
+
+async function start(t: TestContextLike) {
+  const kernel = await startTestKernel(t, { packs: [workspaces, sessions, terminals] })
+  const cwd = await realpath(await freshDir())
+  const { id: session_id } = (await kernel.call(createSession, { body: { metadata: { cwd } } })).data
+  const body = { runtime_id: 'local', cols: 80, rows: 24, shell: '/bin/sh' }
+  const { id: terminal_id } = (await kernel.call(createTerminal, { params: { session_id }, body })).data
+  const client = await kernel.connect()
+  const ask = (type: string, payload: object = {}) => client.request(type, { session_id, terminal_id, ...payload })
+  const printed = () =>
+    client.frames.flatMap(({ type, payload }) => (type === 'terminal_output' ? [(payload as { data: string }).data] : [])).join('')
+  const shows = async (text: RegExp) => {
+    if (!text.test(printed())) await client.next(() => text.test(printed()))
+  }
+  const read = async () => (await kernel.call(readTerminal, { params: { session_id, terminal_id } })).data
+  return { ask, client, printed, shows, read }
+}
+
+test('who attaches twice gets everything once', async t => {
+  const { ask, client, shows } = await start(t)
+  await ask('terminal_attach')
+  await ask('terminal_attach', { since_seq: 1000 })
+  await ask('terminal_input', { data: 'echo "the $((40 + 2))"\n' })
+  await shows(/the 42\r\n/)
+  const seqs = client.frames.flatMap(({ type, seq }) => (type === 'terminal_output' ? [seq] : []))
+  assert.deepEqual(seqs, [...new Set(seqs)])
+})
+
+test('a shell that a signal ended has no exit code, one that ended by itself has its own', async t => {
+  for (const [keys, code] of [
+    ['kill -9 $$\n', null],
+    ['exit 3\n', 3]
+  ] as const) {
+    const { ask, client, read } = await start(t)
+    await ask('terminal_attach')
+    await ask('terminal_input', { data: keys })
+    assert.deepEqual((await client.next(({ type }) => type === 'terminal_exit')).payload, { exit_code: code })
+    assert.deepEqual([(await read()).status, (await read()).exit_code], ['exited', code])
+  }
+})
+
+test('a shell knows no credentials of the server', async t => {
+  const names = ['KEY', 'TOKEN', 'PASSWORD', 'SECRET', 'HEADERS'].map(kind => `SVC_CODE_TEST_${kind}`)
+  for (const name of [...names, 'SVC_CODE_TEST_PLAIN']) process.env[name] = `value-of-${name}`
+  t.after(() => {
+    for (const name of [...names, 'SVC_CODE_TEST_PLAIN']) delete process.env[name]
+  })
+  const { ask, printed, shows } = await start(t)
+  await ask('terminal_attach')
+  await ask('terminal_input', { data: 'env; echo "en""d"\n' })
+  await shows(/^end\r$/m)
+  assert.deepEqual(
+    [...printed().matchAll(/value-of-(\w+)/g)].map(([, name]) => name),
+    ['SVC_CODE_TEST_PLAIN']
+  )
+})
+
+test('what takes no notice of the polite end is killed half a second later', async t => {
+  const { ask, printed, shows } = await start(t)
+  await ask('terminal_attach')
+  await ask('terminal_input', { data: `sh -c 'trap "" HUP; echo "pid=$$."; while :; do sleep 600; done'\n` })
+  await shows(/pid=\d+\./)
+  const pid = Number(/pid=(\d+)\./.exec(printed())?.[1])
+  await ask('terminal_close')
+  const isThere = () => {
+    try {
+      process.kill(pid, 0)
+      return true
+    } catch {
+      return false
+    }
+  }
+  while (isThere()) await new Promise(setImmediate)
+})
+
+/** A terminal over a shell that only counts, and a client that takes its output when it is told to. */
+function scene() {
+  let print: (data: Buffer) => void = () => undefined
+  const asked: string[] = []
+  const pty = {
+    pid: 2 ** 22 + 1,
+    onData: (listener: typeof print) => {
+      print = listener
+    },
+    onExit: () => undefined,
+    kill: () => undefined,
+    pause: () => asked.push('pause'),
+    resume: () => asked.push('resume')
+  } as unknown as IPty
+  const options = { id: 't', session_id: 's', cwd: '/', shell: 'sh', cols: 80, rows: 24, scrollback: 1024 }
+  const terminal = new Terminal(pty, { ...options, now: () => new Date(0), over: () => undefined })
+  const drained = latch()
+  const client = { writable: false, sent: 0 }
+  const connection = {
+    get writable() {
+      return client.writable
+    },
+    drained: () => drained.opened,
+    send: () => void client.sent++,
+    own: (undo: () => void) => undo
+  } as unknown as Connection
+  terminal.attach(connection, 0)
+  const prints = async () => {
+    print(Buffer.from('text'))
+    for (let pass = 0; pass < 5; pass++) await new Promise(setImmediate)
+  }
+  return { asked, client, drained, prints }
+}
+
+test('nothing more is read from the shell while a client has not taken its output', async () => {
+  const { asked, client, drained, prints } = scene()
+  await prints()
+  assert.deepEqual(asked, ['pause'])
+  client.writable = true
+  drained.open()
+  await prints()
+  assert.deepEqual(asked, ['pause', 'resume'])
+})
+
+test('a client that takes nothing for 10 s is detached, and the shell goes on', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { asked, client, prints } = scene()
+  await prints()
+  t.mock.timers.tick(10_000)
+  await prints()
+  t.mock.timers.tick(5)
+  assert.deepEqual([asked, client.sent], [['pause', 'resume'], 1])
+})

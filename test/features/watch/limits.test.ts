@@ -1,0 +1,129 @@
+/** Limits of watching at their edge, what a refusal leaves, and the end of the thread that watches. */
+import assert from 'node:assert/strict'
+import { mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { createSession } from '../../../features/sessions/index.ts'
+import sessions from '../../../features/sessions/pack.ts'
+import watch from '../../../features/watch/pack.ts'
+import { Room } from '../../../features/watch/room.ts'
+import { Watchers } from '../../../features/watch/watchers.ts'
+import workspaces from '../../../features/workspaces/pack.ts'
+import type { Connection } from '../../../kernel/index.ts'
+import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
+
+async function start(t: TestContextLike, config: object = {}, below = '') {
+  const cwd = join(await realpath(await freshDir()), below)
+  await mkdir(cwd, { recursive: true })
+  const kernel = await startTestKernel(t, { packs: [workspaces, sessions, watch], config: { watch: { window_ms: 20, ...config } } })
+  const session_id = (await kernel.call(createSession, { body: { metadata: { cwd } } })).data.id
+  const client = await kernel.connect()
+  const lines = () =>
+    client.frames.flatMap(({ type, payload }) =>
+      type === 'event.fs.changed'
+        ? (payload as { changes: { path: string; change: string }[] }).changes.map(({ path, change }) => `${change} ${path}`)
+        : []
+    )
+  return {
+    cwd,
+    lines,
+    ask: (type: string, payload: object) => client.request(type, { session_id, ...payload }),
+    async told(line: string) {
+      if (!lines().includes(line)) await client.next(() => lines().includes(line))
+    },
+    async fill(dir: string, count: number) {
+      await mkdir(join(cwd, dir), { recursive: true })
+      for (let n = 0; n < count; n++) await writeFile(join(cwd, dir, String(n)), '')
+    }
+  }
+}
+
+test('exactly as many files as are allowed are watched, and a refused call holds none of them', async t => {
+  const { cwd, ask, fill } = await start(t, { max_entries: 6 })
+  await fill('a', 5)
+  await fill('b', 5)
+  await fill('c', 6)
+  await symlink('/', join(cwd, 'out'))
+  assert.equal((await ask('watch_fs_add', { paths: ['a', 'out'] })).code, 41304)
+  assert.equal((await ask('watch_fs_add', { paths: ['c'] })).code, 42902)
+  assert.equal((await ask('watch_fs_add', { paths: ['b'] })).code, 0)
+  assert.equal((await ask('watch_fs_add', { paths: ['a'] })).code, 42902)
+  assert.deepEqual((await ask('watch_fs_remove', { paths: ['./b/', '../x', 'none'] })).payload, { watched_paths: [], current_count: 0 })
+  assert.equal((await ask('watch_fs_add', { paths: ['a'] })).code, 0)
+})
+
+test('more files than a machine without watches could look at are watched where there are some', async t => {
+  const { ask, fill, cwd, told } = await start(t)
+  await fill('many', 2100)
+  assert.equal((await ask('watch_fs_add', { paths: ['many'] })).code, 0)
+  await writeFile(join(cwd, 'many/new'), '')
+  await told('created many/new')
+})
+
+test('a working directory below a .git is watched like any other', async t => {
+  const { ask, cwd, told } = await start(t, {}, '.git/modules/sub')
+  assert.equal((await ask('watch_fs_add', { paths: ['.'] })).code, 0)
+  await writeFile(join(cwd, 'new'), '')
+  await told('created new')
+})
+
+test('a change that two watches of a connection see is told once', async t => {
+  const { ask, cwd, told, lines } = await start(t, { window_ms: 300 })
+  await mkdir(join(cwd, 'src'))
+  await ask('watch_fs_add', { paths: ['.'], recursive: false })
+  await ask('watch_fs_add', { paths: ['src'], recursive: true })
+  await rm(join(cwd, 'src'), { recursive: true })
+  await writeFile(join(cwd, 'end'), '')
+  await told('deleted src')
+  await told('created end')
+  assert.deepEqual(
+    lines().filter(line => line === 'deleted src'),
+    ['deleted src']
+  )
+})
+
+test('exactly as many changes as are listed are listed, one more is none', t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const told: unknown[] = []
+  const connection = { send: ({ payload }: { payload: unknown }) => told.push(payload) } as unknown as Connection
+  const room = new Room({ session_id: 'session_a', windowMs: 100, maxChanges: 2, now: () => new Date(0), empty: () => undefined })
+  room.put(connection, { path: '.', recursive: true, release: () => undefined })
+  const change = (path: string) => ({ path, change: 'created', kind: 'file' }) as const
+  const two = [change('a'), change('b')]
+  for (const changes of [two, [...two, change('c')]]) {
+    room.changed(changes)
+    t.mock.timers.tick(100)
+  }
+  assert.deepEqual(told, [
+    { coalesced_window_ms: 100, changes: two },
+    { coalesced_window_ms: 100, changes: [], truncated: true, count: 3 }
+  ])
+})
+
+test('the thread that watches ends 5 s after there is nothing to watch, whether it was let go of or refused', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { terminate } = Worker.prototype
+  let ended = 0
+  t.mock.method(Worker.prototype, 'terminate', function (this: Worker) {
+    ended++
+    return terminate.call(this)
+  })
+  const root = await realpath(await freshDir())
+  await symlink('/', join(root, 'out'))
+  const watchers = new Watchers(10, call => call())
+  t.after(() => watchers.close())
+  const listener = { changed: () => undefined, unknown: () => undefined }
+  const release = await watchers.watch({ root }, listener)
+  release()
+  t.mock.timers.tick(4999)
+  ;(await watchers.watch({ root }, listener))()
+  t.mock.timers.tick(4999)
+  assert.equal(ended, 0, 'who comes back meanwhile finds it')
+  t.mock.timers.tick(1)
+  assert.equal(ended, 1)
+  await assert.rejects(watchers.watch({ root, path: 'out' }, listener), { trouble: 'outside' })
+  t.mock.timers.tick(5000)
+  assert.equal(ended, 2)
+})
