@@ -37,6 +37,7 @@ class Flow {
   #client: OAuthClientInformationMixed | undefined
   #discovery: OAuthDiscoveryState | undefined
   #tokens: OAuthTokens | undefined
+  #finishing: Promise<string | undefined> | undefined
   #settle: (problem: string | undefined) => void = () => {}
   /** Resolves with why it failed, or with nothing; never rejects. */
   readonly outcome: Promise<string | undefined>
@@ -91,7 +92,9 @@ class Flow {
         reply.writeHead(400, headers).end(page('This address does not belong to a login that is under way.'))
         return
       }
-      void this.#finish(url.searchParams).then(problem => {
+      // Browsers ask for an address twice, and a code is taken once.
+      this.#finishing ??= this.#finish(url.searchParams)
+      void this.#finishing.then(problem => {
         reply
           .writeHead(200, headers)
           .end(page(problem === undefined ? 'Signed in. You can close this window.' : 'The login failed. You can close this window.'))

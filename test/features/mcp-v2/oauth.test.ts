@@ -70,6 +70,17 @@ test('a token that ended is renewed before a request, one that is refused after 
   assert.equal(verified.data.find(({ name }) => name === 'site')?.authStatus, 'oauth-expired')
 })
 
+test('an answer of the login that the browser brings twice is taken once, and both pages say so', async t => {
+  const scene = await start(t)
+  const { data } = await scene.begin()
+  const sent = await fetch(data.authorizationUrl ?? '', { redirect: 'manual' })
+  const bring = async () => (await fetch(sent.headers.get('location') ?? '')).text()
+  const waiting = scene.complete(data.flowId)
+  for (const page of await Promise.all([bring(), bring(), bring()])) assert.match(page, /Signed in/)
+  assert.equal((await waiting).code, 0)
+  assert.deepEqual(scene.site.grants, ['authorization_code'])
+})
+
 test('who denies the login, or sends a wrong state, does not get in', async t => {
   const scene = await start(t)
   const { data } = await scene.begin()

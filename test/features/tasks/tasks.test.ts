@@ -273,10 +273,17 @@ test('no more tasks than configured are started in the background; one that is m
   const home = await freshDir()
   await writeFile(`${home}/config.toml`, '[task]\nmax_running_tasks = 1\n')
   const scene = await startTasks(t, scriptedLlm('ok'), { packs: [config], home })
-  await scene.hold({ background: true })
+  const first = await scene.hold({ background: true })
   await assert.rejects(scene.hold({ background: true }), TaskRefused)
   const third = await scene.hold()
   assert.equal(await scene.tasks.detach(await scene.main(), third.task.id), true)
+  third.end()
+  await third.task.ended
+  first.end()
+  await first.task.ended
+  const next = await scene.hold({ background: true })
+  next.end()
+  await next.task.ended
 })
 
 test('after a kill a task is lost: told as ended at once, and to the agent with its next turn, once', async t => {
@@ -358,9 +365,17 @@ test('when the disk refuses the begin, nothing runs and nothing is told; when it
     refuse = ''
     throw new Error(`no space for ${type}`)
   })
-  const scene: TaskScene = await startTasks(t, scriptedLlm('ok'), { history })
+  const home = await freshDir()
+  await writeFile(`${home}/config.toml`, '[task]\nmax_running_tasks = 1\n')
+  const scene: TaskScene = await startTasks(t, scriptedLlm('ok'), { history, home, packs: [config] })
   refuse = 'task.started'
-  await assert.rejects(scene.hold({ background: true }), /no space/)
+  let work: AbortSignal | undefined
+  const run = ({ signal }: { signal: AbortSignal }) => {
+    work = signal
+    return new Promise<{ status: 'failed' }>(resolve => signal.addEventListener('abort', () => resolve({ status: 'failed' })))
+  }
+  await assert.rejects(scene.hold({ background: true, run }), /no space/)
+  assert.equal(work?.aborted, true)
   assert.deepEqual(await scene.tasks.list(await scene.main()), [])
   assert.equal((await scene.call(readSession, { params: params(scene) })).data.busy, false)
   refuse = 'task.started'
