@@ -49,7 +49,7 @@ function image(data: string, declared: string): LlmContent {
   if (type === undefined && imageTypes.has(declared)) return { type: 'text', text: `[image left out: it is no ${declared}]` }
   if (type === undefined || !imageTypes.has(type))
     return { type: 'text', text: `[image of type ${type ?? declared} left out: no model takes it]` }
-  const bytes = Math.floor((data.length * 3) / 4)
+  const bytes = Buffer.byteLength(data, 'base64')
   if (bytes > mediaBytes) return { type: 'text', text: `[image of ${bytes} bytes left out: it is larger than ${mediaBytes}]` }
   return { type: 'image', media_type: type, data }
 }
