@@ -99,9 +99,9 @@ const patterns = new Map<string, Ignore>()
 /** Rules of a text, with a memory of their own for what they were asked: the patterns are shared. */
 async function compiled(text: string): Promise<Ignore> {
   const { default: ignore } = await import('ignore')
-  const fresh = ignore({ allowRelativePaths: true })
+  const fresh = ignore({ allowRelativePaths: true, ignorecase: false })
   if (text.length > rememberedChars) return fresh.add(text)
-  const known = patterns.get(text) ?? ignore().add(text)
+  const known = patterns.get(text) ?? ignore({ ignorecase: false }).add(text)
   patterns.delete(text)
   patterns.set(text, known)
   if (patterns.size > remembered) patterns.delete(patterns.keys().next().value!)

@@ -65,6 +65,13 @@ test('a nearer file overrules one above it, and of one directory the more specia
   assert.deepEqual(await shown(), ['in/deep/one.x', 'in/one.x'])
 })
 
+test('ignore files mean names as they are spelled', async t => {
+  const { put, shown } = await scene(t)
+  for (const path of ['build/a.x', 'Build/a.x', 'one.x', 'One.x']) await put(path)
+  await put('.gitignore', 'build\nOne.x\n')
+  assert.deepEqual(await shown(), ['Build/a.x', 'one.x'])
+})
+
 test('an ignore file that comes, changes or goes counts in all directories below it, also one that is ignored itself', async t => {
   const { put, cwd, shown } = await scene(t)
   await put('in/deep/er/one.x')
