@@ -1,7 +1,7 @@
 /** What ignore files exclude: those of a directory and of every one above it, up to the root of the repository that it belongs to. */
 import { lstatSync, type Stats } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative, sep } from 'node:path'
 import type { Ignore } from 'ignore'
 import { lookAt } from '../../kernel/index.ts'
 
@@ -61,8 +61,8 @@ export class IgnoreRules {
     const { root, above: parents, git } = await repositoryOf(dir)
     const exclude = git?.isDirectory() ? await textOf(join(root, '.git', 'info', 'exclude')) : ''
     const texts = await Promise.all(parents.map(parent => ownText(parent)))
-    let rules = await new IgnoreRules().#with(root, exclude)
-    for (const [at, parent] of parents.entries()) rules = await rules.#with(parent, texts[at]!)
+    let rules = await new IgnoreRules().#with(root, reopened(exclude, root, dir))
+    for (const [at, parent] of parents.entries()) rules = await rules.#with(parent, reopened(texts[at]!, parent, dir))
     return rules
   }
 
@@ -87,6 +87,15 @@ export class IgnoreRules {
     const base = dir.endsWith('/') ? dir : `${dir}/`
     return new IgnoreRules([...this.#levels, { base, rules: await compiled(text) }])
   }
+}
+
+/** Rules of a directory above, but for what they say of `dir` and the way to it: who looks into it wants to see what is there. */
+function reopened(text: string, above: string, dir: string): string {
+  if (text.trim() === '' || above === dir) return text
+  const names = relative(above, dir)
+    .split(sep)
+    .map(name => name.replace(/[\\*?[\]\s]/g, '\\$&'))
+  return [text, ...names.map((_, at) => `!/${names.slice(0, at + 1).join('/')}/`)].join('\n')
 }
 
 /** Texts of rules whose patterns stay compiled. */

@@ -65,6 +65,16 @@ test('a nearer file overrules one above it, and of one directory the more specia
   assert.deepEqual(await shown(), ['in/deep/one.x', 'in/one.x'])
 })
 
+test('who works in an ignored directory sees what is in it, and the other rules count there', async t => {
+  const { put, cwd, shown } = await scene(t)
+  for (const path of ['a.x', 'out/my [dir] #1/b.x', 'out/my [dir] #1/log.x', 'out/my [dir] #1/out/c.x']) await put(path)
+  await put('.git/HEAD', 'ref: refs/heads/main\n')
+  await put('.git/info/exclude', 'my*\n')
+  await put('.gitignore', 'out/\nlog.x\n')
+  assert.deepEqual(await shown(), ['a.x'])
+  assert.deepEqual(await shown(join(cwd, 'out/my [dir] #1')), ['b.x'])
+})
+
 test('ignore files mean names as they are spelled', async t => {
   const { put, shown } = await scene(t)
   for (const path of ['build/a.x', 'Build/a.x', 'one.x', 'One.x']) await put(path)
