@@ -1,0 +1,146 @@
+/** Which turns a goal begins, ends and leaves alone, and what is known of it. */
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import config from '../../../features/config/pack.ts'
+import { readGoal } from '../../../features/goals/index.ts'
+import goals from '../../../features/goals/pack.ts'
+import interactions from '../../../features/interactions/pack.ts'
+import permissions from '../../../features/permissions/pack.ts'
+import { updateProfile } from '../../../features/sessions/index.ts'
+import tools from '../../../features/tools/pack.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
+import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { copyOfHome, type StartOptions, startAgent } from '../agent/start.ts'
+
+const call = (name: string, args: unknown = {}) => toolCalls({ id: `call_${name}`, name, args })
+const held = (until: Promise<unknown>) => [
+  { type: 'wait', until } as const,
+  { type: 'text', text: 'x' } as const,
+  { type: 'finish', reason: 'completed' } as const
+]
+
+async function start(t: TestContextLike, llm: ScriptedLlm, settings = '', options: StartOptions = {}) {
+  const home = options.home ?? (await freshDir())
+  await writeFile(join(home, 'config.toml'), settings)
+  const agent = await startAgent(t, llm, { packs: [config, tools, interactions, permissions, goals], ...options, home })
+  const params = { session_id: agent.session_id }
+  const of = (type: string) => agent.events.filter(event => event.type === type).map(event => event.payload as Record<string, unknown>)
+  return {
+    ...agent,
+    set: (agent_config: object) => agent.call(updateProfile, { params, body: { agent_config } }),
+    goal: async () => (await agent.call(readGoal, { params })).data,
+    turns: () => of('turn.started').map(({ origin }) => (origin as { name?: string }).name ?? 'user'),
+    ends: () => of('turn.ended').map(({ reason }) => reason),
+    results: () => of('tool.result').map(({ output, isError }) => [String(output), isError]),
+    ended: (turnId: number) =>
+      agent.waitFor(event => event.type === 'turn.ended' && (event.payload as { turnId: number }).turnId === turnId)
+  }
+}
+
+test('cancelling a goal leaves a turn alone that does not work on it', async t => {
+  const gate = latch()
+  const llm = scriptedLlm(held(gate.opened))
+  const scene = await start(t, llm)
+  await scene.set({ goal_objective: 'a' })
+  await scene.set({ goal_control: 'pause' })
+  await scene.prompt('something else')
+  await llm.arrived(0)
+  assert.equal((await scene.set({ goal_control: 'cancel' })).code, 0)
+  gate.open()
+  await scene.settled(1)
+  assert.deepEqual([scene.ends(), await scene.goal()], [['completed'], null])
+})
+
+for (const control of ['pause', 'cancel'])
+  test(`the next slice, which waits behind a prompt, does not come after a ${control}`, async t => {
+    const [first, second] = [latch(), latch()]
+    const llm = scriptedLlm(held(first.opened), held(second.opened), 'never')
+    const scene = await start(t, llm)
+    await scene.set({ goal_objective: 'a' })
+    await scene.prompt('go')
+    await llm.arrived(0)
+    await scene.prompt('a question')
+    first.open()
+    await llm.arrived(1)
+    assert.equal((await scene.set({ goal_control: control })).code, 0)
+    second.open()
+    await scene.settled(2)
+    assert.equal((await scene.prompt('a last one')).status, 'running', 'nothing waits before it')
+    await scene.settled(3)
+    assert.deepEqual(scene.turns(), ['user', 'user', 'user'])
+  })
+
+test('the last turn of a budget is worked through, also with tools', async t => {
+  const llm = scriptedLlm(call('SetGoalBudget', { value: 1, unit: 'turns' }), call('GetGoal'), call('GetGoal'), 'done', 'never')
+  const scene = await start(t, llm)
+  await scene.set({ goal_objective: 'a' })
+  await scene.prompt('go')
+  await scene.settled(1)
+  assert.equal(llm.requests.length, 4)
+  assert.ok(
+    scene.results().every(([output, failed]) => !failed && !/used up/.test(String(output))),
+    JSON.stringify(scene.results())
+  )
+  assert.equal((await scene.goal())?.status, 'blocked')
+})
+
+test('in the step that is left to write the end, the goal itself can be completed', async t => {
+  const llm = scriptedLlm(
+    call('SetGoalBudget', { value: 1, unit: 'tokens' }),
+    call('UpdateGoal', { status: 'complete', reason: 'done' }),
+    'never'
+  )
+  const scene = await start(t, llm)
+  await scene.set({ goal_objective: 'a' })
+  await scene.prompt('go')
+  await scene.settled(1)
+  assert.deepEqual([await scene.goal(), llm.requests.length], [null, 2])
+  assert.equal(scene.results()[1]?.[1] ?? false, false)
+})
+
+test('a turn that ends at the step limit is followed by the next one', async t => {
+  const llm = scriptedLlm(call('GetGoal'), call('UpdateGoal', { status: 'complete' }), 'done')
+  const scene = await start(t, llm, '[loop_control]\nmax_steps_per_turn = 1\n')
+  await scene.set({ goal_objective: 'a' })
+  await scene.prompt('go')
+  await scene.ended(1)
+  assert.deepEqual(scene.turns(), ['user', 'goal_continuation'])
+})
+
+test('an objective has at most 4000 characters; limits of a goal add up, and why it was blocked goes when it is resumed', async t => {
+  const budgets = [call('SetGoalBudget', { value: 5, unit: 'turns' }), call('SetGoalBudget', { value: 1_000_000, unit: 'tokens' })]
+  const llm = scriptedLlm(
+    ...budgets,
+    call('UpdateGoal', { status: 'blocked', reason: 'no network' }),
+    'stuck',
+    held(new Promise(() => undefined))
+  )
+  const scene = await start(t, llm)
+  assert.equal((await scene.set({ goal_objective: 'x'.repeat(4000) })).code, 0)
+  await scene.prompt('go')
+  await scene.settled(1)
+  const blocked = await scene.goal()
+  assert.deepEqual([blocked?.budget.turnBudget, blocked?.budget.tokenBudget, blocked?.terminalReason], [5, 1_000_000, 'no network'])
+  assert.equal((await scene.set({ goal_control: 'resume' })).code, 0)
+  const active = await scene.goal()
+  assert.deepEqual([active?.status, active?.terminalReason], ['active', undefined])
+})
+
+test('the time in which no server ran is no time of a goal', async t => {
+  let now = Date.parse('2026-01-01T00:00:00Z')
+  const first = await start(t, scriptedLlm('ok'), '', { now: () => new Date(now) })
+  await first.set({ goal_objective: 'a' })
+  await first.set({ goal_control: 'pause' })
+  now += 1000
+  await first.set({ goal_control: 'resume' })
+  const home = await copyOfHome(first.home)
+  now += 3_600_000
+  const { session_id } = first
+  const second = await start(t, scriptedLlm('ok'), '', { now: () => new Date(now), home, session_id })
+  const goal = await second.goal()
+  assert.deepEqual([goal?.status, goal?.terminalReason, goal?.wallClockMs], ['paused', 'the server was restarted', 0])
+})
