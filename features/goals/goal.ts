@@ -42,16 +42,23 @@ export interface GoalState {
   goal?: Goal
   /** The last turn that worked on a goal. */
   turn?: { readonly turn_id: number; readonly goal_id: string }
-  /** Time of the last record, ms. */
+  /** Time of the last record of work, ms. */
   seen: number
 }
 
+/** Written by a process that works. What closes a journal that was cut off has the time of the next process. */
+const isWork = (record: HistoryRecord): boolean =>
+  goalRecord.is(record) ||
+  goalTurn.is(record) ||
+  ['turn.started', 'step.begin', 'step.message'].includes(record.type) ||
+  (record.type === 'step.end' && record.reason !== 'interrupted')
+
 export const goalState: StateSpec<GoalState> = {
   name: 'goals',
-  version: 1,
+  version: 2,
   initial: () => ({ seen: 0 }),
   reduce(state, record) {
-    const next: GoalState = { ...state, seen: record.time ?? state.seen }
+    const next: GoalState = isWork(record) ? { ...state, seen: record.time ?? state.seen } : state
     if (goalRecord.is(record)) {
       const { goal: _goal, ...rest } = next
       return record.goal ? { ...rest, goal: record.goal } : rest

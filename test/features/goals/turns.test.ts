@@ -132,9 +132,11 @@ test('an objective has at most 4000 characters; limits of a goal add up, and why
 
 test('the time in which no server ran is no time of a goal', async t => {
   let now = Date.parse('2026-01-01T00:00:00Z')
-  const first = await start(t, scriptedLlm('ok'), '', { now: () => new Date(now) })
+  const llm = scriptedLlm(held(new Promise(() => undefined)))
+  const first = await start(t, llm, '', { now: () => new Date(now) })
   await first.set({ goal_objective: 'a' })
-  await first.set({ goal_control: 'pause' })
+  await first.prompt('go')
+  await llm.arrived(0)
   now += 1000
   await first.set({ goal_control: 'resume' })
   const home = await copyOfHome(first.home)
