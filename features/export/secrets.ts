@@ -9,8 +9,10 @@ import { secretsIn, withoutSecrets } from '../llm/index.ts'
 const minChars = 8
 /** What is looked at in one go, in UTF-16 units. */
 const blockChars = 64 * 1024
-/** A line that does not end is cut, this much before what is there, so that no secret lies on the cut. */
+/** A line that does not end is cut, at least this much before what is there, where no secret lies on the cut. */
 const holdChars = 4096
+/** Between places where it may be cut. */
+const stepChars = 500
 
 /** Every text that stands under a name of a secret, and what URLs carry. */
 export function secretsOf(value: unknown, name = ''): string[] {
@@ -52,7 +54,7 @@ export async function* withoutThem(
     rest += decoder.write(chunk)
     while (rest.length >= blockChars) {
       const end = rest.lastIndexOf('\n', rest.length - 1) + 1
-      const to = end > 0 ? end : rest.length - holdChars
+      const to = end > 0 ? end : cutOf(rest, known)
       yield await cleaned(rest.slice(0, to), known, kind, inside, end === 0)
       inside = end === 0
       rest = rest.slice(to)
@@ -61,6 +63,16 @@ export async function* withoutThem(
   rest += decoder.end()
   if (kind === 'journal') rest = rest.slice(0, rest.lastIndexOf('\n') + 1)
   if (rest !== '') yield await cleaned(rest, known, kind, inside, false)
+}
+
+/** Where a long line is cut: both sides by themselves are without secrets as the whole is. */
+function cutOf(text: string, known: readonly string[]): number {
+  const last = text.length - holdChars
+  for (let at = last; at > last - 2 * holdChars; at -= stepChars) {
+    const [before, behind] = [text.slice(at - holdChars, at), text.slice(at, at + holdChars)]
+    if (withoutSecrets(before + behind, known) === withoutSecrets(before, known) + withoutSecrets(behind, known)) return at
+  }
+  return last
 }
 
 /** A piece of a line, at the beginning or end of the block, is looked at for known secrets only. */
