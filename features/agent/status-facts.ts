@@ -28,7 +28,10 @@ const defaults: Readonly<Record<StatusPlace, Readonly<Record<string, unknown>>>>
   snapshot: { subagents: [] }
 }
 
-/** The facts for one place. `agent` undefined: the session has none yet. A fact that fails is left out and reported. */
+/**
+ * The facts for one place. `agent` undefined: the session has none yet. A fact that fails is left out, and reported unless its agent was
+ * closed.
+ */
 export function factsOf(
   facts: readonly Contribution<StatusFact>[],
   agent: AgentHost | undefined,
@@ -45,7 +48,7 @@ export function factsOf(
       const value = accounts.onAccountOf(pack, what, () => (agent ? item.value(agent) : item.initial?.()))
       if (value !== undefined) found[name] = value
     } catch (error) {
-      accounts.blame(pack, what, error)
+      if (!agent?.scope.closed) accounts.blame(pack, what, error)
     }
   }
   return { ...defaults[place], ...found }

@@ -99,15 +99,16 @@ export class TurnHookCalls {
 
   /**
    * Calls the taps of a hook in order. `answered` gets what a tap answered; false: the others are not asked any more. A tap that takes too long,
-   * or does not end with its turn, is not waited for.
+   * or does not end with its turn, is not waited for. An agent that was closed in between has no more to ask.
    */
   async #each(
     name: keyof TurnHooks,
     args: readonly unknown[],
     answered?: (answer: unknown) => boolean,
-    patience: Patience = { ...this.#patience, signal: (args.at(-1) as TurnInfo).signal } // what they all get last
+    patience: Patience = { ...this.#patience, signal: lastOf(args).signal }
   ): Promise<void> {
     const hook: Tapped = this.#hooks[name]
+    const { agent } = lastOf(args)
     for (const tap of [...hook.taps]) {
       try {
         if (tap.type === 'async') throw new Error('taps of turn hooks answer with a promise or at once, not through a callback')
@@ -117,8 +118,12 @@ export class TurnHookCalls {
         if (answered?.(answer) === false) return
       } catch (error) {
         if (error instanceof TurnFailure && name !== 'turnEnd') throw error
+        if (agent.scope.closed) return
         this.#failed(packOfTap(tap), `tap of ${name}`, error)
       }
     }
   }
 }
+
+/** What the taps of all hooks get last. */
+const lastOf = (args: readonly unknown[]) => args.at(-1) as TurnInfo

@@ -19,7 +19,8 @@ export default definePack({
     const followers = ctx.collect(UndoFollowers)
     const endWork = async (agent: AgentHost, from: number) => {
       const work = followers.items().map(async follower => follower.undone(agent, from))
-      for (const { reason } of (await Promise.allSettled(work)).filter(end => end.status === 'rejected'))
+      const failed = (await Promise.allSettled(work)).filter(end => end.status === 'rejected')
+      for (const { reason } of agent.scope.closed ? [] : failed) // with its agent all work ended
         ctx.log.error({ err: reason, session_id: agent.session.id }, 'work of turns that were taken back could not be ended')
     }
     ctx.route(undoSession, async ({ params: { session_id }, body }) => {

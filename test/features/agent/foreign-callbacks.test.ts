@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PromptBlocks, StatusFacts, StepInjectors, TurnHooks, turnStarted } from '../../../features/agent/index.ts'
+import { factsOf } from '../../../features/agent/status-facts.ts'
+import { createTurnHooks, TurnHookCalls } from '../../../features/agent/turn-hooks.ts'
 import { waited } from '../../../features/agent/waited.ts'
 import { listPrompts } from '../../../features/prompts/index.ts'
-import { readSession } from '../../../features/sessions/index.ts'
+import { type AgentHost, readSession } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { failure, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
@@ -66,6 +68,29 @@ test('what packs contribute to prompt, status and steps counts as their fault wh
     features.filter(one => one.meta.faults).map(one => [one.name, one.meta.faults?.count]),
     [['other', logged.length]]
   )
+})
+
+test('what fails because its agent was closed in between is the fault of no pack, and no other tap is asked', async () => {
+  const failed: string[] = []
+  const asked: string[] = []
+  const agent = { scope: { closed: false } } as { scope: { closed: boolean } } & AgentHost
+  const hooks = createTurnHooks()
+  const calls = new TurnHookCalls(hooks, (_, what) => failed.push(what), { limit_ms: 60_000 })
+  const closes = () => {
+    agent.scope.closed = true
+    return broken()
+  }
+  hooks.turnEnd.tap('first', broken)
+  hooks.turnEnd.tap('second', closes)
+  hooks.turnEnd.tap('third', () => void asked.push('third'))
+  const { signal } = new AbortController()
+
+  await calls.turnEnd({ agent, turn_id: 0, step: 1, signal, reason: 'completed' }, 60_000)
+  const blame = (_: string, what: string) => failed.push(what)
+  const facts = [{ pack: 'other', item: { field: 'mood', value: broken }, signal }]
+  assert.deepEqual(factsOf(facts, agent, 'event', { onAccountOf: (_, __, run) => run(), blame }), {})
+
+  assert.deepEqual([failed, asked], [['tap of turnEnd'], []])
 })
 
 test('a step hook that fails has no say: the turn goes on, and the taps after it are still asked', async t => {
