@@ -8,7 +8,7 @@ import { appendFile, copyFile, type FileHandle, mkdir, open, readdir, rename, rm
 import { basename, dirname, join } from 'node:path'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
-import { ensureDir, type Fence, type Fences, jsonOf, readSmall, syncDir, unlessMissing } from './files.ts'
+import { ensureDir, type Fence, type Fences, isMissing, jsonOf, readSmall, syncDir } from './files.ts'
 import { type HeldLock, type LockHolder, takeLock } from './lock.ts'
 import { stampAt } from './look.ts'
 import { ownProcess, type ProcessIdentity, stateOf } from './process-life.ts'
@@ -119,13 +119,13 @@ export class Leases implements Fences {
   }
 
   /**
-   * Another text when another server may have taken a lease since the last one; undefined while one is there that has, or had. Whoever takes
-   * a lease has made its beat file before, and keeps it to its end.
+   * Another text when another server may have taken a lease since the last one; undefined while one is there that has, or had, and while the
+   * beats cannot be read. Whoever takes a lease has made its beat file before, and keeps it to its end.
    */
   async elsewhere(): Promise<string | undefined> {
     const stamp = await stampAt(this.#dir) // before the names: what comes in between shows in the next one
-    const names = (await unlessMissing(readdir(this.#dir))) ?? []
-    return names.every(name => name.split('.')[0] === this.#server_id) ? stamp : undefined
+    const names = await readdir(this.#dir).catch((error: unknown) => (isMissing(error) ? [] : undefined))
+    return names?.every(name => name.split('.')[0] === this.#server_id) ? stamp : undefined
   }
 
   async close(): Promise<void> {

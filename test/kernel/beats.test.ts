@@ -1,7 +1,7 @@
 /** What servers that died leave of their beats. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Leases } from '../../kernel/storage/lease.ts'
@@ -59,6 +59,11 @@ test('who has an index hears that another server took a lease, as long as that s
   const again = await mine.elsewhere()
   assert.equal(typeof again, 'string')
   assert.notEqual(again, alone)
+  await rename(join(home, 'server', 'beats'), join(home, 'server', 'kept'))
+  await symlink('beats', join(home, 'server', 'beats'))
+  assert.equal(await mine.elsewhere(), undefined, 'a place that cannot be read')
+  await rm(join(home, 'server', 'beats'))
+  await rename(join(home, 'server', 'kept'), join(home, 'server', 'beats'))
   await own?.release()
   await mine.close()
 })
