@@ -5,7 +5,6 @@ import { lstat, mkdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { launch, openCommands } from '../../../features/fs/launch.ts'
-import { openFiles } from '../../helpers/open-files.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { fileScene } from './scene.ts'
 
@@ -90,18 +89,6 @@ test('a time that no date can show is the first of all', async t => {
   if ((await lstat(join(cwd, 'far'))).mtimeMs !== 300_000_000_000_000) return t.skip('this file system holds no such time')
   assert.equal((await ask('stat', { path: 'far' })).data.modified_at, '1970-01-01T00:00:00.000Z')
   assert.equal((await ask('list')).data.items[0].modified_at, '1970-01-01T00:00:00.000Z')
-})
-
-test('whatever is asked leaves no file open', async t => {
-  const { ask, put, cwd, dir } = await fileScene(t)
-  await put('sub/a', 'x')
-  await put('binary', Buffer.from([0, 1, 2]))
-  await writeFile(join(dir, 'secret'), '')
-  for (const path of ['sub/a', 'sub', 'none', 'sub/a/b', 'binary', '../secret', '.'])
-    for (const [action, more] of Object.entries({ read: { encoding: 'utf-8' }, stat: {}, list: { depth: 3 }, mkdir: {}, reveal: {} }))
-      await ask(action, { path, ...more })
-  await ask('stat_many', { paths: ['sub/a', 'none', 'binary'] })
-  assert.equal(await openFiles(cwd), 0)
 })
 
 test('a file opens with the first editor that is named, a directory and a file without one with what the system has', () => {
