@@ -224,7 +224,7 @@ test('what tools, questions, plans, tasks, subagents, goals and undo do is one t
     ['cancelled', 'dismissed', []]
   )
   assert.ok(markersOf(cut.page.items).includes('interruption'))
-  assert.equal(toolsOf(cut.page.items)[0]?.state, 'done')
+  assert.equal(toolsOf(cut.page.items)[0]?.state, 'error')
 
   const fork = (await server.call(forkSession, { params: { session_id: plan.session_id }, body: {} })).data.id
   const copied = await pageOf({ ...server, session_id: fork })
