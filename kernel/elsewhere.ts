@@ -16,10 +16,10 @@ export interface Place {
   /** Its `server_id`. */
   readonly id: string
   /**
-   * Asks it. `body`: unread; undefined without one. `signal`: nobody waits for the answer any more. Rejects with `Unreached` when it cannot have
-   * got the request, or has lost the session (`movedStatus`) and there is no body; then the caller looks anew for who has the session.
+   * Asks it. `body`: undefined without one. `signal`: nobody waits for the answer any more. Rejects with `Unreached` when it cannot have got
+   * the request, or has lost the session (`movedStatus`) and no stream was sent; then the caller looks anew for who has the session.
    */
-  relay(request: Omit<RequestInfo, 'stream'>, body: Readable | undefined, signal: AbortSignal): Promise<RelayedReply>
+  relay(request: Omit<RequestInfo, 'stream'>, body: Readable | Buffer | undefined, signal: AbortSignal): Promise<RelayedReply>
   /** Connects a client there. Rejects with `Unreached`. */
   connect(client: RelayedClient): Promise<RelayedEnd>
 }
@@ -69,8 +69,8 @@ export class Unreached extends Error {
 }
 
 /**
- * Another server has taken the session while it was asked for here: a frame, a subscription and a request whose body was not read yet are
- * passed on to it; to the client of another request it is OwnerSilent, which says that it may try again.
+ * Another server has taken the session while it was asked for here: a frame, a subscription and a request are passed on to it; to the client
+ * of a request with a stream it is OwnerSilent, which says that it may try again.
  */
 export class SessionMoved extends AppError {
   constructor() {

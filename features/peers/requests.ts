@@ -57,6 +57,7 @@ export class Requests {
   /** See `Place.relay`. */
   ask(...[{ id, method, url: path, headers, principal, remote_address }, body, signal]: Parameters<Place['relay']>): Promise<RelayedReply> {
     const asker: Asker = { principal, remote_address }
+    const isStream = body !== undefined && !Buffer.isBuffer(body)
     const safe = (method === 'GET' || method === 'HEAD') && !body
     return new Promise((resolve, reject) => {
       const all = { ...passable(headers), 'x-request-id': id, [askerHeader]: JSON.stringify(asker) }
@@ -76,9 +77,9 @@ export class Requests {
       asked.once('error', fail)
       asked.once('socket', socket => {
         sent = true
-        if (body)
+        if (body && isStream)
           pipeline(body, asked).catch(() => undefined) // told by the request's own error
-        else asked.end()
+        else asked.end(body)
         socket.resume()
       })
       asked.once('response', reply => {
@@ -86,7 +87,7 @@ export class Requests {
         asked.on('error', () => undefined) // the body ends with it
         if (reply.statusCode === movedStatus) {
           reply.resume()
-          reject(body ? new AppError(OwnerSilent) : new Unreached())
+          reject(isStream ? new AppError(OwnerSilent) : new Unreached())
           return
         }
         resolve({ status: reply.statusCode ?? 502, headers: passable(reply.headers), body: reply })

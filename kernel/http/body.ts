@@ -12,15 +12,19 @@ const maxDepth = 256
 
 const refused = (message: string): AppError => invalid([{ path: 'body', message }])
 
-/** The parsed JSON body; undefined when there is none. Rejects with a 40001 for everything that is not JSON within `limit` bytes. */
-export async function readJson(req: IncomingMessage, limit: number): Promise<unknown> {
+/** The bytes of a JSON body; undefined when there are none. Rejects with a 40001 for another content type and more than `limit` bytes. */
+export async function readBody(req: IncomingMessage, limit: number): Promise<Buffer | undefined> {
   const length = req.headers['content-length']
   const chunked = req.headers['transfer-encoding'] !== undefined
   if (!chunked && (length === undefined || length === '0')) return undefined
   checkType(req)
   if (length !== undefined && Number(length) > limit) throw tooLarge(limit)
   const bytes = await readBytes(req, limit)
-  if (bytes.length === 0) return undefined
+  return bytes.length === 0 ? undefined : bytes
+}
+
+/** The value of a JSON body. Throws a 40001 for what is none. */
+export function valueOf(bytes: Buffer): unknown {
   const parsed = parseJson(bytes)
   if ('problem' in parsed) throw refused(parsed.problem)
   return parsed.value

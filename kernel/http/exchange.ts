@@ -7,7 +7,7 @@ import type { RequestInfo } from '../contract.ts'
 import type { Asker, Place } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
-import { limitedStream, readJson } from './body.ts'
+import { limitedStream, readBody, valueOf } from './body.ts'
 import { type FileReply, type StreamReply, sendBinary } from './bytes.ts'
 import { type AnswerText, LargeText } from './large-json.ts'
 
@@ -21,6 +21,8 @@ export interface Exchange extends RequestInfo {
   readonly begun: boolean
   /** Calls once when the asker goes away before the answer is complete; returns the undo. */
   onGone(listener: () => void): () => void
+  /** Takes in the JSON body, so that it can be relayed again and again. Rejects with a 40001. */
+  hold(limit: number): Promise<void>
   /** The JSON body; undefined without one. Rejects with a 40001. */
   body(limit: number): Promise<unknown>
   /** Makes `stream` ready for the handler of a `bodyType: 'stream'` route. Throws a 40001 for a body announced larger than `limit`. */
@@ -60,6 +62,8 @@ export class HttpExchange implements Exchange {
   stream: Readable
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
+  /** The JSON body, once it was read. */
+  #held: Promise<Buffer | undefined> | undefined
   /** Bytes of an unread body up to which the connection is kept. */
   readonly #keepBytes: number
 
@@ -97,8 +101,15 @@ export class HttpExchange implements Exchange {
     return () => res.off('close', closed)
   }
 
-  body(limit: number): Promise<unknown> {
-    return readJson(this.#req, limit)
+  async hold(limit: number): Promise<void> {
+    this.#held ??= readBody(this.#req, limit)
+    await this.#held
+  }
+
+  async body(limit: number): Promise<unknown> {
+    this.#held ??= readBody(this.#req, limit)
+    const bytes = await this.#held
+    return bytes && valueOf(bytes)
   }
 
   openStream(limit: number | undefined): void {
@@ -167,7 +178,8 @@ export class HttpExchange implements Exchange {
     const gone = new AbortController()
     const forget = this.onGone(() => gone.abort(developerError('client_gone')))
     try {
-      const reply = await place.relay(this, this.#hasBody ? req : undefined, gone.signal)
+      const body = this.#held ? await this.#held : this.#hasBody ? req : undefined
+      const reply = await place.relay(this, body, gone.signal)
       const keep = this.#mayKeep
       res.writeHead(reply.status, { ...reply.headers, ...(keep ? {} : { connection: 'close' }) })
       await pipeline(reply.body, res, { end: keep })

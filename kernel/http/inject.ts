@@ -103,6 +103,10 @@ export class InjectedExchange implements Exchange {
     return () => signal?.removeEventListener('abort', listener)
   }
 
+  async hold(): Promise<void> {
+    // it is the caller's, and stays
+  }
+
   /** A copy, as JSON carries it: handler and caller share nothing. */
   async body(): Promise<unknown> {
     const { body } = this.#input
@@ -131,9 +135,10 @@ export class InjectedExchange implements Exchange {
 
   async relay(place: Place): Promise<number> {
     const { id, method, url, headers, principal, remote_address } = this
-    const { body, stream, signal = new AbortController().signal } = this.#input
+    const { body: given, stream, signal = new AbortController().signal } = this.#input
+    const body = given === undefined ? undefined : Buffer.from(JSON.stringify(given))
     const asked = { id, method, url, headers: { ...headers, ...(body === undefined ? {} : jsonHeaders) }, principal, remote_address }
-    const reply = await place.relay(asked, body === undefined ? stream : Readable.from([Buffer.from(JSON.stringify(body))]), signal)
+    const reply = await place.relay(asked, body ?? stream, signal)
     const type = String(reply.headers['content-type'] ?? '')
     if (type !== '' && !type.startsWith('application/json')) {
       const { 'content-type': _type, ...rest } = reply.headers

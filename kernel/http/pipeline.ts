@@ -109,7 +109,7 @@ export class Pipeline {
     const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
     const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
     if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)
-    const body = spec.body && spec.bodyType !== 'stream' ? await this.#body(spec.body, exchange, spec.bodyLimit) : undefined
+    const body = hasJson(spec) ? await this.#body(spec, exchange) : undefined
     if (spec.bodyCheck !== 'late') body?.()
     const query = spec.query ? checked(spec.query, coerce(spec.query, queryOf(exchange.url)), 'query') : {}
 
@@ -136,8 +136,8 @@ export class Pipeline {
       if (sending) await sending
       this.#done(exchange, route, status, code)
     } catch (failed) {
-      // A body that was read cannot be passed on any more: the client tries again.
-      if (failed instanceof SessionMoved && !spec.body && !exchange.begun && session_id !== undefined) {
+      // A stream that was read cannot be passed on any more: the client tries again.
+      if (failed instanceof SessionMoved && spec.bodyType !== 'stream' && !exchange.begun && session_id !== undefined) {
         if (await this.#relay(session_id, route, exchange)) return
       }
       if (!work.signal.aborted || AppError.is(failed)) throw failed
@@ -165,7 +165,10 @@ export class Pipeline {
     const status = await atOwner(
       () => this.#hooks.elsewhere.promise(session_id),
       () => exchange.gone,
-      place => exchange.relay(place)
+      async place => {
+        if (hasJson(route.spec)) await exchange.hold(this.#limitOf(route.spec))
+        return await exchange.relay(place)
+      }
     )
     if (status !== undefined) this.#done(exchange, route, status)
     return status !== undefined
@@ -223,15 +226,19 @@ export class Pipeline {
   }
 
   /** Reads the body; the answer checks it, once. */
-  async #body(schema: TSchema, exchange: Exchange, limit = this.#env.options.bodyLimitBytes): Promise<() => unknown> {
-    let body = await exchange.body(limit)
-    let isChecked = body === undefined && OptionalKind in schema
+  async #body(spec: WithJson, exchange: Exchange): Promise<() => unknown> {
+    let body = await exchange.body(this.#limitOf(spec))
+    let isChecked = body === undefined && OptionalKind in spec.body
     return () => {
       if (isChecked) return body
-      body = tidy(schema, body, 'body', invalid)
+      body = tidy(spec.body, body, 'body', invalid)
       isChecked = true
       return body
     }
+  }
+
+  #limitOf({ bodyLimit = this.#env.options.bodyLimitBytes }: AnyRoute): number {
+    return bodyLimit
   }
 
   /** The answer is out: hook and access log. */
@@ -249,6 +256,11 @@ export class Pipeline {
     else log.debug(fields, 'request')
   }
 }
+
+type WithJson = AnyRoute & { readonly body: TSchema }
+
+/** The body is read before the handler runs. */
+const hasJson = (spec: AnyRoute): spec is WithJson => spec.body !== undefined && spec.bodyType !== 'stream'
 
 /** What a handler gets: values, request facts and a signal that costs nothing until it is read. */
 class HandlerInput {
