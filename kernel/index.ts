@@ -134,7 +134,7 @@ export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
 export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, readIfThere, replaceFile } from './storage/files.ts'
 export { type Lease, LeaseLost } from './storage/lease.ts'
 export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from './storage/lock.ts'
-export { lookAt, realAt, stampAt } from './storage/look.ts'
+export { identityAt, lookAt, realAt, stampAt } from './storage/look.ts'
 export {
   type BlobInfo,
   BlobMissing,

@@ -1,7 +1,7 @@
 /** Registry of running servers of one home: `<home>/server/instances/<ULID>.json` (contract 1, What the service does, fact 2). */
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ownProcess, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
+import { identityAt, ownProcess, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
 
 export interface Instance {
   readonly server_id: string
@@ -17,9 +17,11 @@ export interface Instance {
   readonly process_start?: string | undefined
   /** Machine and container that the process id belongs to. */
   readonly process_where?: string | undefined
+  /** Which directory the entry was written to: one in a copy of the home speaks of a server of another home. */
+  readonly directory?: string | undefined
 }
 
-export interface RegisterOptions extends Omit<Instance, 'pid' | 'heartbeat_at' | 'process_start' | 'process_where'> {
+export interface RegisterOptions extends Omit<Instance, 'pid' | 'heartbeat_at' | 'process_start' | 'process_where' | 'directory'> {
   /** Heartbeat period in ms; default 15 s. */
   readonly heartbeatMs?: number
 }
@@ -37,9 +39,10 @@ export async function registerInstance(home: string, options: RegisterOptions): 
   let writing: Promise<void> = Promise.resolve()
   let closed = false
   const { start: process_start, where: process_where } = await ownProcess()
+  const directory = await identityAt(dir)
   const write = async () => {
     if (closed) return
-    const entry: Instance = { ...fields, pid: process.pid, heartbeat_at: Date.now(), process_start, process_where }
+    const entry: Instance = { ...fields, pid: process.pid, heartbeat_at: Date.now(), process_start, process_where, directory }
     await replaceFile(path, `${JSON.stringify(entry)}\n`, { sync: 'write' })
   }
   await write()
@@ -63,7 +66,9 @@ export async function listInstances(home: string): Promise<Instance[]> {
     throw error
   })
   const found = await Promise.all(names.map(name => readEntry(dir, name)))
-  return found.filter(entry => entry !== undefined).sort((a, b) => a.started_at - b.started_at || (a.server_id < b.server_id ? -1 : 1))
+  const here = found.length > 0 ? await identityAt(dir) : ''
+  const ours = found.filter(entry => entry !== undefined && (entry.directory ?? here) === here) as Instance[]
+  return ours.sort((a, b) => a.started_at - b.started_at || (a.server_id < b.server_id ? -1 : 1))
 }
 
 function instancesDir(home: string): string {

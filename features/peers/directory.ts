@@ -2,12 +2,14 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ownProcess, type ProcessIdentity, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
+import { identityAt, ownProcess, type ProcessIdentity, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
 
 export interface Entry {
   readonly server_id: string
   readonly port: number
   readonly process: ProcessIdentity
+  /** Which directory it was written to: an entry in a copy of the home speaks of a server of another home. */
+  readonly directory?: string
 }
 
 const idForm = /^[0-9A-HJKMNP-TV-Z]{26}$/
@@ -36,7 +38,7 @@ export class Directory {
     } catch {
       // no watch to be had here: as above
     }
-    const entry: Entry = { server_id: this.#own, port, process: await ownProcess() }
+    const entry: Entry = { server_id: this.#own, port, process: await ownProcess(), directory: await identityAt(this.#dir) }
     await replaceFile(this.#path(this.#own), JSON.stringify(entry), { sync: 'write' })
   }
 
@@ -70,7 +72,8 @@ export class Directory {
     try {
       const entry = JSON.parse((await readIfThere(this.#path(id))) ?? '') as Partial<Entry>
       const usable = entry.server_id === id && Number.isSafeInteger(entry.port) && Number.isSafeInteger(entry.process?.pid)
-      return usable ? (entry as Entry) : undefined
+      if (!usable || (entry.directory !== undefined && entry.directory !== (await identityAt(this.#dir)))) return undefined
+      return entry as Entry
     } catch {
       return undefined // it was removed a moment ago, or is no entry
     }

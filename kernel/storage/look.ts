@@ -37,6 +37,12 @@ export async function stampAt(path: string): Promise<string> {
   return found ? `${found.ino} ${found.size} ${found.mtimeMs}` : ''
 }
 
+/** Tells a directory from its copies, which may be read while whoever wrote into the first one still runs; empty where nothing is. */
+export async function identityAt(path: string): Promise<string> {
+  const found = await lookAt(path)
+  return found ? `${found.dev}:${found.ino}` : ''
+}
+
 type Answered<T> = (error: Error | null, found: T) => void
 
 function ask<T>(

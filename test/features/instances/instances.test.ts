@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, watch, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, symlink, watch, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { listInstances, registerInstance } from '../../../features/instances/instances.ts'
@@ -21,8 +21,8 @@ test('a server registers itself and leaves no trace when it closes', async () =>
   const unregister = await registerInstance(home, entry('01A', 5))
   const [found] = await listInstances(home)
   assert.deepEqual(
-    { ...found, heartbeat_at: 0, process_start: '', process_where: '' },
-    { ...entry('01A', 5), pid: process.pid, heartbeat_at: 0, process_start: '', process_where: '' }
+    { ...found, heartbeat_at: 0, process_start: '', process_where: '', directory: '' },
+    { ...entry('01A', 5), pid: process.pid, heartbeat_at: 0, process_start: '', process_where: '', directory: '' }
   )
   await unregister()
   assert.deepEqual(await listInstances(home), [])
@@ -91,4 +91,19 @@ test('the heartbeat rewrites the entry', async () => {
 
 test('a home without servers lists none', async () => {
   assert.deepEqual(await listInstances(await tempHome()), [])
+})
+
+test('in a copy of a home nobody of the first one runs, and its entries stay there', async t => {
+  const home = await tempHome()
+  const end = await registerInstance(home, entry('01A', 5))
+  t.after(end)
+  const copy = join(await tempHome(), 'copy')
+  await cp(home, copy, { recursive: true })
+
+  assert.deepEqual(await listInstances(copy), [])
+
+  const moved = join(await tempHome(), 'moved')
+  await symlink(home, moved)
+  assert.equal((await listInstances(home)).length, 1)
+  assert.equal((await listInstances(moved)).length, 1, 'by another path it is the same home')
 })

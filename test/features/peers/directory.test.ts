@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { readdir } from 'node:fs/promises'
+import { cp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate as pass } from 'node:timers/promises'
+import { Directory } from '../../../features/peers/directory.ts'
 import { Mesh } from '../../../features/peers/mesh.ts'
 import type { Relays } from '../../../kernel/index.ts'
 import { testEnvironment } from '../../../kernel/testing.ts'
@@ -29,4 +30,20 @@ test('a server that stops while it announces itself leaves no entry behind', asy
     const left = await readdir(join(home, 'server', 'peers')).catch(() => []) // none was made yet
     assert.deepEqual(left, [], `closed after ${passes} passes of the loop`)
   }
+})
+
+test('an entry in a copy of the home is of nobody there', async t => {
+  const home = await freshDir()
+  const first = new Directory(home, '01J00000000000000000000001')
+  await first.announce(1, () => undefined)
+  t.after(() => first.withdraw())
+  const copy = join(await freshDir(), 'copy')
+  await cp(home, copy, { recursive: true })
+
+  const [here, there] = [new Directory(home, '01J00000000000000000000002'), new Directory(copy, '01J00000000000000000000002')]
+  assert.deepEqual(
+    (await here.others()).map(one => one.server_id),
+    ['01J00000000000000000000001']
+  )
+  assert.deepEqual(await there.others(), [])
 })
