@@ -54,7 +54,8 @@ const args = [...maps, ...lazy, '--test', '--test-reporter=spec', '--test-timeou
 const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env
 const child = spawn(process.execPath, [...args, ...(alone ? wanted.map(compiled) : groupFiles(wanted))], {
   stdio: 'inherit',
-  env: { ...env, TMPDIR: place, TMP: place, TEMP: place, SVC_CODE_TEST_SEEN: seen }
+  // Compilers of users keep their own code there from Node 22 on.
+  env: { ...env, TMPDIR: place, TMP: place, TEMP: place, SVC_CODE_TEST_SEEN: seen, NODE_DISABLE_COMPILE_CACHE: '1' }
 })
 // A key press reaches the child by itself; its end is waited for, so that nothing stays.
 process.on('SIGINT', () => undefined)

@@ -33,7 +33,7 @@ test('a new pack is checked and tested as it comes; what is wrong with it is fou
 
   assert.equal(tested.code, 0, tested.stdout + tested.stderr)
   assert.equal(tested.stdout.match(/^ok {3}my-notes: /gm)?.length, 7)
-  assert.match(tested.stdout, /^# pass 2$/m)
+  assert.match(tested.stdout, /^[#ℹ] pass 2$/m)
 
   await rm(join(place, 'pack.test.ts'))
 
