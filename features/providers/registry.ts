@@ -21,11 +21,16 @@ const DEFAULT_CONTEXT_SIZE = 131_072
 const MAX_PROVIDERS = 1_000
 const types = ['svc', 'compat_chat', 'compat_responses', 'compat_messages']
 
-/** The entries that can be imported. Rejects with FetchProblem when there is none, so that a broken answer never empties a configuration. */
+/**
+ * The entries that can be imported. Rejects with FetchProblem when there is none, so that a broken answer never empties a configuration, and when
+ * there are too many: what is left out would count as gone.
+ */
 export async function readRegistry(answer: unknown): Promise<RegistryEntry[]> {
   if (!isTable(answer)) throw new FetchProblem('the answer is not a registry')
+  const entries = Object.values(answer)
+  if (entries.length > MAX_PROVIDERS) throw new FetchProblem(`the registry lists more than ${MAX_PROVIDERS} providers`)
   const found = new Map<string, RegistryEntry>()
-  for (const entry of Object.values(answer).slice(0, MAX_PROVIDERS)) {
+  for (const entry of entries) {
     const read = isTable(entry) ? await readEntry(entry) : undefined
     if (read) found.set(read.id, read)
   }

@@ -24,7 +24,7 @@ export async function readBody(req: IncomingMessage, limit: number): Promise<Buf
 }
 
 /** The value of a JSON body. Throws a 40001 for what is none. */
-export function valueOf(bytes: Buffer): unknown {
+export function jsonIn(bytes: Buffer): unknown {
   const parsed = parseJson(bytes)
   if ('problem' in parsed) throw refused(parsed.problem)
   return parsed.value

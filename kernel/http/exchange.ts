@@ -7,7 +7,7 @@ import type { RequestInfo } from '../contract.ts'
 import type { Asker, Place } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
-import { limitedStream, readBody, valueOf } from './body.ts'
+import { jsonIn, limitedStream, readBody } from './body.ts'
 import { type FileReply, type StreamReply, sendBinary } from './bytes.ts'
 import { type AnswerText, LargeText } from './large-json.ts'
 
@@ -109,7 +109,7 @@ export class HttpExchange implements Exchange {
   async body(limit: number): Promise<unknown> {
     this.#held ??= readBody(this.#req, limit)
     const bytes = await this.#held
-    return bytes && valueOf(bytes)
+    return bytes && jsonIn(bytes)
   }
 
   openStream(limit: number | undefined): void {

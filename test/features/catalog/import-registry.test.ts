@@ -109,7 +109,8 @@ test('a registry that cannot be used is a 40005 that names it without its secret
   }
 
   const tooLong = Buffer.alloc(2 * 1024 * 1024 + 1, ' ')
-  for (const reply of [500, 401, 404, 302, 'x', '{"a":', [], null, {}, { a: { id: 'a' } }, tooLong]) {
+  const tooMany = registry(...Array.from({ length: 1001 }, (_, n) => `p${n}`))
+  for (const reply of [500, 401, 404, 302, 'x', '{"a":', [], null, {}, { a: { id: 'a' } }, tooLong, tooMany]) {
     live.reply = reply
     assert.ok((await unusable(url)).includes(`${live.url}/api.json`))
   }
