@@ -27,7 +27,7 @@ export function blockedRecords(
   { event, reason }: PromptRefusal
 ): CoreRecord[] {
   return [
-    { type: 'message', role: 'user', origin, id: prompt_id, prompt_id },
+    { type: 'message', role: 'user', origin, id: prompt_id, prompt_id, blocked: true },
     hookResult(event, reason, { blocked: true }),
     { type: 'prompt.settled', prompt_ids: [prompt_id], status: 'blocked' }
   ]

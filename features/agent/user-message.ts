@@ -38,6 +38,7 @@ export function hookResult(
     role: blocked ? 'assistant' : 'user',
     ...(turn_id === undefined ? {} : { turn_id }),
     origin: { kind: 'hook_result', event, ...(blocked ? { blocked } : {}) },
+    ...(blocked ? { blocked } : {}),
     content: [{ type: 'text', text }]
   }
 }

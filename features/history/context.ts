@@ -1,7 +1,7 @@
-/** What the model is given of a conversation: the messages since the last compaction, without those that were taken back. */
+/** What the model is given of a conversation: the messages since the last compaction, without those that were taken back or blocked. */
 import type { Conversation } from './conversation.ts'
 import type { StateSpec } from './define.ts'
-import { messageFacts, messageOf, numberOf } from './message.ts'
+import { isBlocked, messageFacts, messageOf, numberOf } from './message.ts'
 import { type Projected, Projection } from './project.ts'
 import { coreRecord } from './records.ts'
 import type { Takes } from './service.ts'
@@ -91,6 +91,7 @@ export function contextState(conversation: () => Conversation, session_id: strin
       const { prompt_id = '' } = facts
       const content = facts.content ?? state.waiting.get(prompt_id)
       state.waiting.delete(prompt_id)
+      if (isBlocked(facts)) return state
       state.add(messageOf(facts, number, record, session_id, content ?? []), number, content !== undefined || prompt_id === '')
       return state
     }

@@ -4,7 +4,7 @@
  */
 import { type LlmToolCall, noUsage, sumUsage, type TokenUsage } from '../llm/index.ts'
 import type { HistoryRecord } from './define.ts'
-import { type MessageFacts, messageFacts, numberOf } from './message.ts'
+import { isBlocked, type MessageFacts, messageFacts, numberOf } from './message.ts'
 import { type CoreRecord, coreRecord } from './records.ts'
 import { estimateMessage } from './tokens.ts'
 import type { LastUndo, OpenStep, Origin, PromptRecord, TurnRecord } from './types.ts'
@@ -250,15 +250,19 @@ export class Conversation {
   }
 
   #add(record: CoreRecord, facts: MessageFacts): void {
+    if (!isBlocked(facts)) this.#grow(record, facts)
+    const number = numberOf(record, this.messages)
+    if (number > this.messages) this.#hide(this.messages, number)
+    this.messages = number + 1
+    this.lastTime = Math.max(this.lastTime, record.time ?? 0)
+  }
+
+  #grow(record: CoreRecord, facts: MessageFacts): void {
     const content = facts.content ?? this.prompts.get(facts.prompt_id ?? '')?.content ?? []
     const tokens = record.type === 'context.compacted' ? 0 : estimateMessage({ ...facts, content })
     const { measured, since, sinceAnswer, estimated } = this.tokens
     const behind = facts.role === 'assistant' ? 0 : sinceAnswer + tokens
     this.tokens = { measured, since: since + tokens, sinceAnswer: behind, estimated: estimated + tokens }
-    const number = numberOf(record, this.messages)
-    if (number > this.messages) this.#hide(this.messages, number)
-    this.messages = number + 1
-    this.lastTime = Math.max(this.lastTime, record.time ?? 0)
   }
 
   #count(model: string, usage: TokenUsage): void {

@@ -33,6 +33,10 @@ export function messageFacts(record: CoreRecord): MessageFacts | undefined {
   }
 }
 
+/** A prompt that a hook blocked, or what was said in its place. Older journals mark only the second. */
+export const isBlocked = ({ blocked, role, origin }: MessageFacts): boolean =>
+  blocked === true || (role === 'assistant' && origin?.kind === 'hook_result')
+
 export const messageTypes: ReadonlySet<string> = new Set(['message', 'step.message', 'tool.result', 'context.compacted'])
 
 /** Whether records of this type are messages. */

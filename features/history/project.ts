@@ -47,8 +47,6 @@ export class Projection {
   readonly #results = new Map<string, HistoryMessage>()
   /** The last message is a submission of the user. */
   #mergeable = false
-  /** The last message of the model is, or ends with, what the program said in its place. */
-  #instead = false
   readonly #kept = new Set<number>()
   readonly #takes: Takes
 
@@ -80,13 +78,9 @@ export class Projection {
     const calls = message.tool_calls ?? []
     const content = this.#withCalls(message.content, calls)
     if (!content.some(part => part.type !== 'thinking')) return
-    // An answer that the provider paused goes on in the next one; what the program says in place of one stands apart from both.
+    // An answer that the provider paused goes on in the next one.
     const last = this.#out.at(-1)
-    const instead = message.origin !== undefined
-    const apart = instead || this.#instead
-    this.#instead = instead
-    if (last?.role === 'assistant')
-      this.#put(this.#out.length - 1, { role: 'assistant', content: [...last.content, ...(apart ? afterBlankLine(content) : content)] })
+    if (last?.role === 'assistant') this.#put(this.#out.length - 1, { role: 'assistant', content: [...last.content, ...content] })
     else this.#put(this.#out.length, { role: 'assistant', content })
     for (const call of calls) {
       const places = this.#calls.get(call.id) ?? []
@@ -156,11 +150,6 @@ function joinTexts(content: readonly LlmContent[], separator: string): LlmConten
     else out.push(part)
   }
   return out
-}
-
-function afterBlankLine<P extends { readonly type: string }>(content: readonly P[]): P[] {
-  const first = content.findIndex(part => part.type === 'text')
-  return content.map((part, at) => (at === first && 'text' in part ? { ...part, text: `\n\n${part.text}` } : part))
 }
 
 /** Two submissions in a row: texts joined by a blank line, then the media. */

@@ -61,7 +61,8 @@ export const message = defineRecord(
     content: Type.Optional(Content),
     origin: Type.Optional(Origin),
     prompt_id: Type.Optional(Id),
-    turn_id: Type.Optional(Count)
+    turn_id: Type.Optional(Count),
+    blocked: Type.Optional(Type.Boolean({ description: 'a hook blocked the prompt: clients read it, the model never does' }))
   })
 )
 export const turnStarted = defineRecord('turn.started', Type.Object({ ...turn, origin: Origin, prompt_id: Type.Optional(Id) }))

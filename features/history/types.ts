@@ -17,6 +17,8 @@ export interface HistoryMessage {
   readonly created_at: string
   readonly origin?: Origin
   readonly prompt_id?: string
+  /** A hook blocked it: clients read it, the model never does. */
+  readonly blocked?: boolean
   /** user and system: wire parts as submitted. */
   readonly content: readonly WirePart[]
   /** assistant only. */

@@ -146,9 +146,34 @@ test('a prompt that is steered into the running turn is asked about, too', async
   assert.equal(llm.requests.length, 1)
   await agent.prompt('three')
   await agent.settled(3)
-  const answers = llm.requests[1]?.messages.filter(({ role }) => role === 'assistant') ?? []
-  const said = answers.flatMap(({ content }) => content.map(part => (part.type === 'text' ? part.text : ''))).join('')
-  assert.match(said, /.\n\na$/, 'why it was blocked is not run together with the answer')
+  const texts = llm.requests[1]?.messages.map(
+    ({ role, content }) => `${role}: ${content.map(part => (part.type === 'text' ? part.text : ''))}`
+  )
+  assert.deepEqual(
+    texts?.filter(text => !text.includes('system-reminder')),
+    ['user: one', 'assistant: a', 'user: three']
+  )
+})
+
+test('the model gets nothing of a prompt that was blocked while a call ran, nor of one that was blocked before', async t => {
+  const llm = scriptedLlm(bash('until test -e go; do sleep 0.02; done'), 'done')
+  const agent = await start(t, llm, [{ event: 'UserPromptSubmit', matcher: 'bad', command: 'echo no >&2; exit 2' }])
+  const params = { session_id: agent.session_id }
+  await agent.prompt('a bad beginning')
+  await agent.prompt('one', { permission_mode: 'yolo' })
+  await agent.waitFor(({ type }) => type === 'tool.call.started')
+  const { prompt_id } = await agent.prompt('a bad addition')
+  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: [prompt_id] } })).code, 40402)
+  await writeFile(join(agent.cwd, 'go'), '')
+  await agent.settled(3)
+
+  assert.deepEqual(
+    llm.requests[1]?.messages.map(({ role }) => role).filter((role, at, all) => role !== 'user' || all[at - 1] !== 'user'),
+    ['user', 'assistant', 'tool']
+  )
+  assert.ok(llm.requests.every(({ messages }) => !JSON.stringify(messages).includes('bad')))
+  const { items } = (await agent.call(listMessages, { params })).data
+  assert.ok(JSON.stringify(items).includes('a bad beginning') && JSON.stringify(items).includes('a bad addition'))
 })
 
 test('a hook denies a tool call, another one changes its arguments', async t => {
