@@ -46,7 +46,7 @@ async function shorten(text: string, call: LlmToolCall, ports: LimitPorts): Prom
     await mkdir(dir, { recursive: true, mode: 0o700 })
     const path = join(dir, `${ports.newId()}-${call.name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)}.txt`)
     await writeFile(path, text, { mode: 0o600 })
-    header.push(`The whole text was saved to ${path}`, 'Page through it with Read (line_offset, n_lines) or search it with Grep.')
+    header.push(`The text was saved to ${path}`, 'Page through it with Read (line_offset, n_lines) or search it with Grep.')
   } catch (error) {
     ports.log.error({ err: error }, 'a long tool result could not be saved')
     header.push('The rest could not be saved. Narrow the call down to get a shorter output.')

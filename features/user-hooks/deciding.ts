@@ -56,7 +56,7 @@ export function keepTapped(ctx: PackContext, { rules, runner, turns, tools }: De
           const fields = { tool_name: call.name, tool_input: args, tool_call_id: call.id }
           const { blocked, input } = await runner.ask({ event: 'PreToolUse', session, subject: call.name, fields, signal })
           if (blocked.length > 0) return { kind: 'deny', output: `A hook of the user denied the call: ${blocked.join('\n')}` } as const
-          return input ? ({ kind: 'rewrite', args: input, reason: 'a hook of the user changed the arguments' } as const) : undefined
+          return input ? ({ kind: 'rewrite', args: input, reason: 'A hook of the user asked for that.' } as const) : undefined
         },
         { stage: STAGE }
       )

@@ -193,6 +193,7 @@ test('a hook denies a tool call, another one changes its arguments', async t => 
   assert.match(String(results[0]?.output), /never rm/)
   assert.equal(results[0]?.isError, true)
   assert.equal(results[1]?.output, 'new')
+  assert.match(lastSeen(llm), /changed by user-hooks to \{[^}]*\}\. A hook of the user asked for that\./)
 })
 
 test('a Stop hook keeps a turn going once, with its reason', async t => {
