@@ -1,6 +1,6 @@
 /** Wires histories: one journal per agent, opened with its first use. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
-import type { AgentHost } from '../sessions/index.ts'
+import { type AgentHost, Sessions } from '../sessions/index.ts'
 import { AttachmentsSlot } from './attachments.ts'
 import { wireStore } from './contract.ts'
 import { copyContext, copyJournal } from './copy.ts'
@@ -13,6 +13,7 @@ export default definePack({
   version: '1.0.0',
   description: 'Append-only journal of an agent: what follows from it for clients and for the model',
   area: 'Sessions',
+  needs: { sessions: Sessions }, // journals are closed before the stores of the agents that they lie in
   provides: [Histories],
   setup(ctx) {
     const open = historyOpener(ctx, agent => agent.store(wireStore))
