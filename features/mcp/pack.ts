@@ -117,7 +117,7 @@ export default definePack({
     })
 
     const effective: readonly unknown[] = [listMcpServers, restartMcpServer]
-    ctx.tap(ctx.hooks.about, async route => (effective.includes(route) ? await sessions.newestLoaded() : undefined))
+    ctx.tap(ctx.hooks.about, route => (effective.includes(route) ? sessions.newestLoaded() : undefined))
     const newest = () => [...sessions.allLoaded()].sort((a, b) => (a.state.created_at < b.state.created_at ? 1 : -1))[0]
     ctx.route(listMcpServers, async () => {
       const use = newest()?.get(slot)

@@ -71,7 +71,7 @@ export default definePack({
 
     /** Id of the session that was created last. */
     const newest = async () => (await sessions.list()).reduce((a, b) => (b.created_at > a.created_at ? b : a), noSession).id
-    ctx.tap(ctx.hooks.about, async route => (route === listTools ? await newest() : undefined))
+    ctx.tap(ctx.hooks.about, route => (route === listTools ? newest() : undefined))
     ctx.route(listTools, async ({ query: { session_id } }) => {
       const session = sessions.loaded(session_id ?? (await newest()))
       return { tools: session?.askMain(agent => registry.forClients(agent)) ?? [] }
