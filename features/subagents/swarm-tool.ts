@@ -1,7 +1,7 @@
 /** The tool AgentSwarm: one task for many items, each with an agent of its own. */
 import { type Static, Type } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { matchText, type RulePart, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { type Chosen, limited, named, resumed } from './chosen.ts'
 import { chosenModel, modelFor, type Pool } from './pool.ts'
 import { type Pace, runSwarm } from './schedule.ts'
@@ -66,13 +66,14 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
         const prompt = args.prompt_template.replaceAll(placeholder, () => item)
         parts.push({ label: item, prompt, who: named(profiles, args.subagent_type) })
       }
-      const names = [...new Set(parts.map(({ who }) => who.profile.name))].join(', ')
+      const names = [...new Set(parts.map(({ who }) => who.profile.name))]
       return {
         description: `Start ${parts.length} agents: ${args.description}`,
-        display: { kind: 'agent_call', agent_name: names, prompt: args.prompt_template },
+        display: { kind: 'agent_call', agent_name: names.join(', '), prompt: args.prompt_template },
         accesses: [{ kind: 'exclusive' as const }],
         limit_ms: 0, // each agent has a time of its own (`subagent.timeout_ms`)
-        approval_argument: names,
+        approval_argument: names.join(', '),
+        parts: names.map(profileRule),
         async run(progress, signal) {
           try {
             const model = modelFor(args.model, pool, await ports.modelOf(env.agent))
@@ -118,6 +119,12 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
       }
     }
   }
+}
+
+/** Rules judge a swarm by each profile in it. */
+function profileRule(name: string): RulePart {
+  const means = (pattern: string) => matchText(pattern, name)
+  return { covers: means, names: means }
 }
 
 function report(parts: readonly Part[]): ToolResult {

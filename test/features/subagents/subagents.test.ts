@@ -423,6 +423,24 @@ test('a swarm takes agents up again as what they are, and no side conversation o
   assert.match(String(scene.of('tool.result').at(-1)?.output), /You have started no agent agent-1\./)
 })
 
+test('a rule that denies a profile denies a swarm with one such agent among others', async t => {
+  const home = await freshDir()
+  await writeFile(join(home, 'config.toml'), '[[permission.rules]]\ndecision = "deny"\npattern = "AgentSwarm(explore)"\n')
+  const llm = script(text => {
+    if (text.includes('start somebody')) return toolCalls(call({ prompt: 'look around', subagent_type: 'explore' }))
+    if (!text.includes('resume')) return long('here it is')
+    const args = { description: 'x', prompt_template: 'do {{item}}', items: ['a'], resume_agent_ids: { 'agent-0': 'go on' } }
+    return toolCalls({ id: 'mixed', name: 'AgentSwarm', args })
+  })
+  const scene = await start(t, llm, { packs: [config, ...packs], home })
+  await scene.prompt('start somebody')
+  await over(scene, 1)
+  await scene.prompt('resume')
+  await over(scene, 2)
+  assert.equal(scene.of('subagent.spawned').length, 1)
+  assert.match(String(scene.of('tool.result').at(-1)?.output), /forbids this call of AgentSwarm/)
+})
+
 test('a swarm can choose a model where there are models to choose from', async t => {
   const llm = scriptedLlm('ok')
   const scene = await start(t, llm)
