@@ -6,6 +6,8 @@ import { paced } from './paced.ts'
 
 /** Between two lists of tools that changed, ms. */
 const relistMs = 1000
+/** A connection that has lasted so long begins with the first pause again when it is lost, ms. */
+const settledMs = 60_000
 
 export type ServerState = 'pending' | 'connected' | 'failed' | 'disabled' | 'needs-auth' | 'removed'
 
@@ -25,7 +27,10 @@ export class McpServer {
   #connection: Connection | undefined
   /** Rises with every connection: a call is made on the one that it was prepared for, or not at all. */
   #generation = 0
+  /** Since it was settled last, or somebody asked for it. */
   #attempts = 0
+  /** When it was connected last, on the clock of `performance.now()`. */
+  #connectedAt = 0
   #timer: NodeJS.Timeout | undefined
   #stop = new AbortController()
   #settled: Promise<void> = Promise.resolve()
@@ -129,7 +134,7 @@ export class McpServer {
       }
       this.#connection = connection
       this.#generation++
-      this.#attempts = 0
+      this.#connectedAt = performance.now()
       if (connection.omitted > 0)
         this.#ports.log.warn(
           { server: this.name, omitted: connection.omitted },
@@ -158,6 +163,7 @@ export class McpServer {
   #lost(connection: Connection | undefined, why: string): void {
     if (this.#connection !== connection || this.#stop.signal.aborted) return
     this.#connection = undefined
+    if (performance.now() - this.#connectedAt > settledMs) this.#attempts = 0
     this.#become('failed', why)
     this.#again()
   }

@@ -107,6 +107,18 @@ test('a server that was lost comes back by itself', async t => {
   assert.equal(again?.output, 'db says x')
 })
 
+test('a server that dies soon after every start stays lost when the pauses are used up, until somebody asks for it', async t => {
+  const file = join(await freshDir(), 'pids')
+  const scene = await start(t, { db: stdio('good', file) }, { config: { mcp: { backoff_ms: [1, 1] } } })
+  for (let starts = 1; starts <= 3; starts++) await scene.run(['mcp__db__die'])
+  const [gone] = await scene.run(['mcp__db__echo', { text: 'x' }])
+  assert.equal(gone?.isError, true)
+  assert.equal((await pidsIn(file)).length, 3)
+  assert.equal((await scene.servers()).db?.status, 'error')
+  await scene.call(restartMcpServer, { params: { mcp_server_id: 'db' } })
+  assert.equal((await scene.run(['mcp__db__echo', { text: 'x' }]))[0]?.isError, false)
+})
+
 test('a server that does not start is an error with what it said, and holds up nobody', async t => {
   const scene = await start(t, {
     dies: stdio('dies'),
