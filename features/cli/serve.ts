@@ -117,11 +117,13 @@ function logLevelOf(env: NodeJS.ProcessEnv): string {
   return logLevels.includes(level) ? level : 'info'
 }
 
-/** First signal: graceful. Second: at once, but for that of a terminal that is closed, which may come several times. */
+/** First signal: graceful. Second: at once, but for that of a terminal that is closed, which may come several times, up to the very end. */
 function onSignals(kernel: Kernel, say: (text: string) => void): () => void {
   let signals = 0
+  let closed = false
   const handle = (name: NodeJS.Signals) => {
     signals++
+    closed ||= name === 'SIGHUP'
     if (signals > 1 && name !== 'SIGHUP') process.exit(130)
     if (signals > 1) return
     say('stopping; press Ctrl+C again to force')
@@ -130,7 +132,7 @@ function onSignals(kernel: Kernel, say: (text: string) => void): () => void {
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const name of names) process.on(name, handle)
   return () => {
-    for (const name of names) process.off(name, handle)
+    for (const name of names) if (!closed || name !== 'SIGHUP') process.off(name, handle)
   }
 }
 
