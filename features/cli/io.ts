@@ -13,7 +13,10 @@ export interface Io {
   readonly ask: Ask
   /** The whole standard input as text. */
   readonly input: () => Promise<string>
-  /** Calls back at every Ctrl+C (or SIGTERM), and once when the terminal is closed, until the returned function is called; without it a signal ends the process. */
+  /**
+   * Calls back at every Ctrl+C (or SIGTERM), and once when the terminal is closed, until the returned function is called; without it a signal
+   * ends the process.
+   */
   readonly onInterrupt: (hear: () => void) => () => void
 }
 

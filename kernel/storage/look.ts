@@ -37,10 +37,13 @@ export async function stampAt(path: string): Promise<string> {
   return found ? `${found.ino} ${found.size} ${found.mtimeMs}` : ''
 }
 
-/** Tells a directory from its copies, which may be read while whoever wrote into the first one still runs; empty where nothing is. */
+/**
+ * Tells a directory from its copies, which may be read while whoever wrote into the first one still runs; empty where nothing is. By its inode
+ * alone: another machine or container that shares it may know its device by another number.
+ */
 export async function identityAt(path: string): Promise<string> {
   const found = await lookAt(path)
-  return found ? `${found.dev}:${found.ino}` : ''
+  return found ? String(found.ino) : ''
 }
 
 type Answered<T> = (error: Error | null, found: T) => void
