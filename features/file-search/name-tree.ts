@@ -2,9 +2,10 @@
  * The names below one directory, kept. Before each use every directory is asked for its time, and only those that changed are read again.
  * Runs in a thread of its own, where waiting for the disk stops nobody.
  */
-import { closeSync, existsSync, openSync, readdirSync, readlinkSync, statSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import fuzzysort, { type Prepared } from 'fuzzysort'
+import { canHold, heldAt, O_PATH } from './held.ts'
 import { holdsRules, IgnoreRules, isNamed, VCS_DIRS } from './ignore-rules.ts'
 
 /** Names of one tree; what lies deepest is left out first. */
@@ -12,9 +13,6 @@ const MAX_NAMES = 200_000
 /** A directory that changed this shortly before it was read may change again without a new time, ms. */
 const SETTLED_MS = 50
 const MAX_DEPTH = 64
-/** Names a path without opening it. */
-const O_PATH = 0o10000000
-const canPin = process.platform === 'linux' && existsSync('/proc/self/fd')
 
 export interface Named {
   readonly path: string
@@ -213,10 +211,10 @@ function timeOf(dir: string): number {
 
 /** What is in a directory, which must be where it is said to be: no link on the way is followed. */
 function entriesAt(dir: string) {
-  if (!canPin) return { mtimeMs: statSync(dir).mtimeMs, entries: namedIn(dir) }
+  if (!canHold) return { mtimeMs: statSync(dir).mtimeMs, entries: namedIn(dir) }
   const fd = openSync(dir, O_PATH)
   try {
-    const place = `/proc/${process.pid}/fd/${fd}`
+    const place = heldAt(fd)
     if (readlinkSync(place) !== (dir === '/' ? dir : dir.replace(/\/$/, ''))) throw new Error('a link')
     return { mtimeMs: statSync(place).mtimeMs, entries: namedIn(place) }
   } finally {

@@ -2,17 +2,13 @@
  * The border of a workspace. A path is opened without touching what it leads to, where it led is asked of the system, and from then on
  * only what was opened is used: a link that is swapped between the check and the use leads nowhere.
  */
-import { existsSync, type Stats } from 'node:fs'
+import type { Stats } from 'node:fs'
 import { constants, type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { AppError } from '../../kernel/index.ts'
-import type { Root } from '../file-search/index.ts'
+import { canHold, heldAt, O_PATH, type Root } from '../file-search/index.ts'
 import { isInside, leadsTo } from '../tools/index.ts'
 import { assertSpelled, PathDenied, PathMissing, PathOutside } from '../workspaces/index.ts'
-
-/** Linux: a handle that names a file and opens nothing, so that devices and pipes do nothing. Node has no name for it. */
-const O_PATH = 0o10000000
-const pinned = process.platform === 'linux' && existsSync('/proc/self/fd')
 
 /** How often a path is opened whose file was replaced meanwhile, as editors save. */
 const REPLACED = 10
@@ -37,9 +33,9 @@ export class Pin {
     this.#handle = handle
   }
 
-  /** The path to use (by the process id, which is quicker than `self`): leads to what was checked, whatever happened to its name. */
+  /** The path to use: leads to what was checked, whatever happened to its name. */
   get at(): string {
-    return this.#handle ? `/proc/${process.pid}/fd/${this.#handle.fd}` : this.real
+    return this.#handle ? heldAt(this.#handle.fd) : this.real
   }
 
   /** Opens a regular file for reading; close it yourself. Throws PathDenied (40411), PathMissing (40409). */
@@ -69,7 +65,7 @@ export function relativePath(given: string, field = 'body.path'): string {
 export async function pin(root: Root, path: string): Promise<Pin> {
   const full = join(root.real, path)
   if (Buffer.byteLength(full) >= PATH_BYTES) throw missing(path)
-  if (!pinned) {
+  if (!canHold) {
     const real = await realInside(root, path)
     return new Pin(path, real, await lstat(real).catch((error: unknown) => Promise.reject(translated(error, path))), undefined)
   }
@@ -80,7 +76,7 @@ export async function pin(root: Root, path: string): Promise<Pin> {
     })
     let held = false
     try {
-      const [real, stats] = await Promise.all([readlink(`/proc/${process.pid}/fd/${handle.fd}`), handle.stat()])
+      const [real, stats] = await Promise.all([readlink(heldAt(handle.fd)), handle.stat()])
       // Without a name any more: removed, or replaced by something that has it now.
       if (stats.nlink === 0 && attempt < REPLACED) continue
       if (!isInside(real, root.real)) throw stats.nlink === 0 ? missing(path) : outside(path)

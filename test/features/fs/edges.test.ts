@@ -1,5 +1,6 @@
 /** Edges of files: bounds of listings and reads, times, handles, and how applications are started. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { lstat, mkdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -128,4 +129,19 @@ test('an application that stays has come up; it runs apart from the server, and 
   process.kill(Number(said.get('pid')), 'SIGKILL')
   assert.deepEqual([said.get('SVC_CODE_API_KEY'), said.get('OWN')], [undefined, 'kept'])
   assert.equal(said.get('pgid'), said.get('pid'))
+})
+
+const apart = ['-Ur', '--pid', '--fork']
+const canUnshare = process.platform === 'linux' && spawnSync('unshare', [...apart, 'true']).status === 0
+
+test('a server whose /proc counts processes of another namespace holds its own files, not those of the process with its number there', {
+  skip: !canUnshare
+}, async t => {
+  const { cwd, put } = await fileScene(t)
+  await put('here', '')
+  const boundary = new URL('../../../features/fs/boundary.js', import.meta.url)
+  const code = `const { pin } = await import('${boundary}'), { readdirSync } = await import('node:fs')
+    console.log(process.pid, ...readdirSync((await pin({ path: process.argv[1], real: process.argv[1] }, '.')).at))`
+  const ran = spawnSync('unshare', [...apart, process.execPath, '--input-type=module', '-e', code, cwd], { encoding: 'utf8' })
+  assert.equal(ran.stdout, '1 here\n', ran.stderr)
 })
