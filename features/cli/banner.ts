@@ -8,8 +8,8 @@ import { productVersion } from './version.ts'
 interface BannerFacts {
   readonly url: string
   readonly token: string
-  /** The port that was meant and is taken. */
-  readonly taken?: number | undefined
+  /** The port that was meant and is taken, and the process that has it if that is a server of this home. */
+  readonly taken?: { readonly port: number; readonly by: number | undefined } | undefined
   readonly demo: boolean
   readonly offline: boolean
   readonly bypassed: boolean
@@ -26,7 +26,7 @@ export async function banner(kernel: Kernel, facts: BannerFacts): Promise<string
   const page = kernel.routeAt('GET', '/')
   const lines = [
     `svc-code ${productVersion()} is listening on ${url}`,
-    ...(taken === undefined ? [] : [`  port    ${taken} is taken; this is the next free one`]),
+    ...(taken ? [`  port    ${taken.port} is taken${ownerOf(taken)}; this is the next free one`] : []),
     '',
     ...(page && !page.fallback ? [`  open    ${near}/#token=${token}`] : [`  token   ${token}`]),
     ...(await modelLines(kernel, facts)),
@@ -41,6 +41,8 @@ export async function banner(kernel: Kernel, facts: BannerFacts): Promise<string
   ]
   return `${lines.join('\n')}\n`
 }
+
+const ownerOf = ({ by }: { by: number | undefined }) => (by === undefined ? '' : ` by the server of this home with pid ${by}`)
 
 /** What the default model is, or how to get one; nothing without the pack that knows. */
 async function modelLines(kernel: Kernel, { command, demo }: BannerFacts): Promise<string[]> {

@@ -3,7 +3,6 @@
 import { readToken } from '../../kernel/access/token.ts'
 import { defaultPort, type KernelOptions } from '../../kernel/environment.ts'
 import { homeWarnings } from '../../kernel/home.ts'
-import { DeveloperError } from '../../kernel/index.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import type { LogLevel } from '../../kernel/log/log.ts'
 import { listInstances } from '../instances/index.ts'
@@ -56,13 +55,12 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   process.off('unhandledRejection', collect)
   for (const err of forgotten) faults.rejected(err)
   try {
-    const { url, port } = await kernel.start().catch(async (error: unknown) => {
-      throw await portProblem(error, kernel.home, options.port)
-    })
+    const { url, port } = await kernel.start()
+    const meant = options.port ?? defaultPort
     const facts = {
       url,
       token: readToken(kernel.home) ?? '',
-      taken: options.port === undefined && port !== defaultPort ? defaultPort : undefined,
+      taken: meant !== 0 && port !== meant ? { port: meant, by: await serverAt(kernel.home, meant) } : undefined,
       demo: deployment.demo ?? false,
       offline: options.offline ?? false,
       bypassed: options.dangerousBypassAuth ?? false,
@@ -80,11 +78,9 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   }
 }
 
-/** A port that was asked for and is taken, with who has it, if that is a server of this home. */
-async function portProblem(error: unknown, home: string, port: number | undefined): Promise<unknown> {
-  if (!(error instanceof DeveloperError) || error.code !== 'ports_taken') return error
-  const other = (await listInstances(home)).find(instance => instance.port === port)
-  return other ? new Error(`${error.message}; the server of this home with pid ${other.pid} has it`, { cause: error }) : error
+/** Which server of this home has a port. */
+async function serverAt(home: string, port: number): Promise<number | undefined> {
+  return (await listInstances(home)).find(instance => instance.port === port)?.pid
 }
 
 const notHandled = 'a rejected promise was not handled'
@@ -98,7 +94,7 @@ export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deploym
     required: deployment.require,
     ...(deployment.faults ? { faultLimit: { count: deployment.faults.limit, within_ms: deployment.faults.within_s * 1_000 } } : {}),
     ...(flags.host === undefined ? {} : { host: flags.host }),
-    ...(flags.port === undefined ? {} : { port: Number(flags.port), portRetries: 0 }),
+    ...(flags.port === undefined ? {} : { port: Number(flags.port) }),
     log: { level: (flags['log-level'] ?? logLevelOf(env)) as LogLevel },
     password: env.SVC_CODE_PASSWORD || undefined,
     dangerousBypassAuth: flags['dangerous-bypass-auth'] ?? false,

@@ -6,10 +6,9 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type Running, run, serve } from '../helpers/cli.ts'
+import { type Running, serve } from '../helpers/cli.ts'
 import { fakeUpstream } from '../helpers/fake-upstream.ts'
 import { freshDir } from '../helpers/temp.ts'
 import { chatWire } from '../helpers/upstream-chat.ts'
@@ -202,17 +201,6 @@ test('a default model that does not exist is told at the start and by the readin
   assert.deepEqual(refused.details, [
     { path: 'body.providers.work.base_url', message: 'must be an address that begins with http:// or https://' }
   ])
-})
-
-test('a port that was asked for and is taken ends the start; without asking the next one is taken', async t => {
-  const other = createServer().listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  t.after(() => other.close())
-  const { port } = other.address() as { port: number }
-
-  const { code, stdout, stderr } = await run(await freshDir(), '--port', String(port))
-
-  assert.deepEqual([code, stdout, stderr], [1, '', `svc-code: port ${port} is taken on 127.0.0.1; choose another one with --port\n`])
 })
 
 test('a broken configuration is told with line and column at the start and while the server runs; a misspelt switch with the one that was meant', async t => {
