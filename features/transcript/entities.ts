@@ -25,6 +25,7 @@ export interface SavedEntities {
   readonly meta: Meta
   readonly contents: readonly (readonly [string, readonly WirePart[]])[]
   readonly anchors: readonly (readonly [string, number])[]
+  readonly taken: readonly string[]
   /** With their sizes, those first that lose their large fields first. */
   readonly sizes: readonly (readonly [string, number])[]
 }
@@ -46,6 +47,8 @@ export class Entities {
   readonly #contents = new Map<string, readonly WirePart[]>()
   /** Turns whose calls interactions belong to. */
   readonly #anchors = new Map<string, number>()
+  /** Steered prompts that became messages of the turn. */
+  readonly #taken = new Set<string>()
   readonly #budget = new Budget(keptBytes, id => this.#slim(id))
   #ops: Op[] = []
 
@@ -57,6 +60,7 @@ export class Entities {
     for (const prompt of saved.prompts) made.prompts.set(prompt.promptId, prompt)
     for (const [id, content] of saved.contents) made.#contents.set(id, content)
     for (const [id, turn] of saved.anchors) made.#anchors.set(id, turn)
+    for (const id of saved.taken) made.#taken.add(id)
     for (const [id, size] of saved.sizes) made.#budget.put(id, size)
     made.todo = saved.todo
     made.meta = saved.meta
@@ -72,6 +76,7 @@ export class Entities {
       prompts: [...this.prompts.values()],
       contents: [...this.#contents],
       anchors: [...this.#anchors],
+      taken: [...this.#taken],
       sizes: this.#budget.sizes(),
       todo,
       meta
@@ -196,9 +201,6 @@ export class Entities {
         break
     }
   }
-
-  /** Steered prompts that became messages of the turn. */
-  readonly #taken = new Set<string>()
 
   #other(record: HistoryRecord): void {
     const at = iso(record.time)

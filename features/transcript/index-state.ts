@@ -164,7 +164,7 @@ export class TranscriptIndex {
 
 export const indexState: StateSpec<TranscriptIndex> = {
   name: 'transcript',
-  version: 2,
+  version: 3,
   initial: () => new TranscriptIndex(),
   reduce: state => state,
   // Positions are known then; and nobody sees what the disk may still refuse.

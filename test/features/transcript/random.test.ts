@@ -1,8 +1,12 @@
 /** Random sessions: what a client folds from operations, what a loaded session answers, and what is on disk are one transcript. */
 import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import type { HistoryRecord } from '../../../features/history/index.ts'
 import { abortSession, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { createSession, readSession } from '../../../features/sessions/index.ts'
+import { indexState, TranscriptIndex } from '../../../features/transcript/index-state.ts'
 import transcript from '../../../features/transcript/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
@@ -122,7 +126,25 @@ test(`${schedules} random sessions have one transcript, live, by operations and 
     assert.equal(typeof seq, 'number')
     assert.deepEqual(await pageOf({ ...other, session_id }), live)
   }
+  // Wherever a checkpoint comes, what is read from it goes on as what was live.
+  const journals = (await readdir(home, { recursive: true })).filter(name => name.endsWith('wire.jsonl'))
+  assert.ok(journals.length >= schedules)
+  for (const name of journals) {
+    const lines = (await readFile(join(home, name), 'utf8')).trimEnd().split('\n')
+    const records = lines.map((line): HistoryRecord => JSON.parse(line))
+    assert.deepEqual(folded(records, true).entities.shown(), folded(records, false).entities.shown())
+  }
 })
+
+/** The index of the records; `saved`: as if a checkpoint came behind each of them, and the process ended there. */
+function folded(records: readonly HistoryRecord[], saved: boolean): TranscriptIndex {
+  let index = indexState.initial()
+  for (const [at, record] of records.entries()) {
+    index.take(record, at)
+    if (saved) index = TranscriptIndex.load(JSON.parse(JSON.stringify(index.save())))
+  }
+  return index
+}
 
 async function promptIn(server: Started, words: string): Promise<{ prompt_id: string }> {
   const { code, data } = await server.call(submitPrompt, {
