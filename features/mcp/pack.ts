@@ -3,6 +3,7 @@ import { AppError, definePack, defineSlot, KernelInfo, type Static, Type } from 
 import { TurnHooks } from '../agent/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { OutboundHosts } from '../llm/index.ts'
+import { ToolImages } from '../media/index.ts'
 import { Plugins } from '../plugins/index.ts'
 import { type Session, Sessions } from '../sessions/index.ts'
 import { ToolSets } from '../tools/index.ts'
@@ -36,7 +37,7 @@ export default definePack({
   description: 'MCP servers: their tools in sessions',
   area: 'Tools',
   needs: { sessions: Sessions, workspaces: Workspaces, turns: TurnHooks, info: KernelInfo },
-  optional: { config: Config, plugins: Plugins, shell: Shell },
+  optional: { config: Config, plugins: Plugins, shell: Shell, images: ToolImages },
   provides: [Mcp],
   errors: [McpServerMissing],
   config: Type.Object({
@@ -55,7 +56,7 @@ export default definePack({
     message_bytes: Type.Integer({ minimum: 1024, default: 16 * 1024 * 1024, description: 'of one message of a server' }),
     messages_per_second: Type.Integer({ minimum: 1, default: 5000, description: 'that a server may send; more end it' })
   }),
-  setup(ctx, { sessions, workspaces, info, config, plugins, shell, turns }) {
+  setup(ctx, { sessions, workspaces, info, config, plugins, shell, images, turns }) {
     ctx.contribute(ConfigSections, mcpSection)
     const logins = ctx.collect(McpLogins)
     const limits = {
@@ -73,6 +74,7 @@ export default definePack({
       backoffMs: ctx.config.backoff_ms,
       startupMs: () => config()?.get(mcpSection).startup_timeout_ms ?? ctx.config.startup_ms,
       toolMs: () => config()?.get(mcpSection).tool_timeout_ms ?? ctx.config.tool_ms,
+      images,
       login: () => logins.items().find(each => each.login)?.login,
       tokens: entry => logins.items().flatMap(each => each.tokens(entry) ?? [])[0]
     })

@@ -9,6 +9,7 @@ import { PoolTools, type ToolsPorts } from './tools.ts'
 export interface PoolsPorts extends Omit<PoolPorts, 'remote' | 'startupMs'> {
   readonly startupMs: () => number
   readonly toolMs: () => number
+  readonly images: ToolsPorts['images']
   readonly login: ToolsPorts['login']
 }
 
@@ -94,6 +95,7 @@ export class Pools {
     const pool = new ServerPool(cwd, this.#poolPorts())
     const tools = new PoolTools(pool, {
       toolMs: this.#ports.toolMs,
+      images: this.#ports.images,
       login: this.#ports.login,
       collision: (name, { name: server }) =>
         this.#ports.log.warn({ name, server }, 'two tools of MCP servers have one name; the later one is left out')

@@ -1,5 +1,6 @@
 /** Tools of MCP servers as tools of an agent: their names, and calls that reach the server they were listed by or none. */
 import { Type } from '../../kernel/index.ts'
+import type { ToolImages } from '../media/index.ts'
 import { type Tool, ToolRefusal } from '../tools/index.ts'
 import { argumentNames } from './argument-names.ts'
 import type { McpTool } from './connection.ts'
@@ -14,6 +15,8 @@ const parameters = Type.Object({}, { additionalProperties: true })
 export interface ToolsPorts {
   /** Limit of a call without one in the configuration of the server, ms. */
   readonly toolMs: () => number
+  /** Makes images small enough for models; undefined: they stay as they are. */
+  readonly images: () => ToolImages | undefined
   /** Signs in at a remote server; undefined: nobody can. */
   readonly login: () => McpLogins['login'] | undefined
   /** Two tools have one name; the second one is left out. */
@@ -50,7 +53,7 @@ export class PoolTools {
   }
 }
 
-function toolOf(name: string, server: McpServer, { name: own, description, schema }: McpTool, { toolMs }: ToolsPorts): Tool {
+function toolOf(name: string, server: McpServer, { name: own, description, schema }: McpTool, { toolMs, images }: ToolsPorts): Tool {
   const { generation } = server
   const names = argumentNames(schema)
   return {
@@ -59,7 +62,7 @@ function toolOf(name: string, server: McpServer, { name: own, description, schem
     parameters,
     model_schema: names.schema,
     source: 'mcp',
-    prepare(given: Readonly<Record<string, unknown>>) {
+    prepare(given: Readonly<Record<string, unknown>>, { agent }) {
       const args = names.own(given)
       const limit_ms = server.entry.config.toolTimeoutMs ?? toolMs()
       return {
@@ -77,7 +80,8 @@ function toolOf(name: string, server: McpServer, { name: own, description, schem
             signal.throwIfAborted()
             throw new ToolRefusal(sentence(error, server, limit_ms))
           })
-          return resultOf(answer)
+          const result = resultOf(answer)
+          return (await images()?.fit(result, agent)) ?? result
         }
       }
     }

@@ -48,6 +48,10 @@ function jpeg(head: Buffer): ImageHeader | undefined {
   return undefined
 }
 
+/** As people and models read it. */
+export const measured = (header: { readonly width: number; readonly height: number } | undefined, bytes: number): string =>
+  `${header ? `${header.width}x${header.height} px, ` : ''}${bytes} bytes`
+
 /** The type of an image or video by its first bytes; undefined for anything else. */
 export function mediaTypeOf(head: Buffer): string | undefined {
   const ascii = (from: number, to: number) => head.toString('latin1', from, to)

@@ -11,6 +11,7 @@ import { imageSection, limitsOf } from './contract.ts'
 import { promptMedia } from './prompt-media.ts'
 import { readMediaTools } from './read-media.ts'
 import { Recoder } from './recode.ts'
+import { ToolImages, toolImages } from './tool-images.ts'
 
 export default definePack({
   name: 'media',
@@ -18,12 +19,14 @@ export default definePack({
   area: 'Files',
   needs: { histories: Histories },
   optional: { agents: Agents, config: Config, uploads: Uploads },
-  provides: [PromptMedia],
+  provides: [PromptMedia, ToolImages],
   setup(ctx, { histories, agents, config, uploads }) {
     const recoder = new Recoder()
     const limits = () => limitsOf(config()?.get(imageSection))
     ctx.contribute(ConfigSections, imageSection)
-    ctx.provide(PromptMedia, promptMedia({ histories, uploads, recoder, edge: () => limits().max_edge_px, newId: ctx.newId }))
+    const images = { recoder, edge: () => limits().max_edge_px, newId: ctx.newId }
+    ctx.provide(PromptMedia, promptMedia({ histories, uploads, ...images }))
+    ctx.provide(ToolImages, toolImages({ ...images, log: ctx.log }))
     const readMedia = readMediaTools({ ops: nodeFileOps, home: ctx.home, recoder, limits })
     ctx.contribute(ToolSets, { name: 'media', tools: agent => readMedia(agents()?.modelOf(agent)?.capabilities ?? []) })
   }

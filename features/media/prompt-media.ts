@@ -6,7 +6,7 @@ import type { Histories, NewAttachment, WirePart } from '../history/index.ts'
 import type { PromptMedia } from '../prompts/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { fullBytes } from './contract.ts'
-import { imageHeader, mediaTypeOf, shownTypes } from './image-header.ts'
+import { imageHeader, measured, mediaTypeOf, shownTypes } from './image-header.ts'
 import { type Bounds, decodedBytes, fits, ImageProblem, type Recoder } from './recode.ts'
 
 /** Where the size of an image stands, whatever metadata comes before. */
@@ -178,9 +178,6 @@ export function promptMedia({ histories, uploads, recoder, edge, newId }: Prompt
     }
   }
 }
-
-const measured = (header: { readonly width: number; readonly height: number } | undefined, size: number) =>
-  `${header ? `${header.width}x${header.height} px, ` : ''}${size} bytes`
 
 /** The beginning of a file. */
 async function readHead(file: string): Promise<Buffer> {

@@ -4,7 +4,7 @@ import type { LlmContent } from '../llm/index.ts'
 import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { assertSame, locate, type Place, type PlacePorts, pathRule, refusal } from '../tools-files/index.ts'
 import { fullBytes, type ImageLimits, readMediaParameters } from './contract.ts'
-import { imageHeader, mediaTypeOf, shownTypes } from './image-header.ts'
+import { imageHeader, measured, mediaTypeOf, shownTypes } from './image-header.ts'
 import { fits, ImageProblem, type Recoder } from './recode.ts'
 
 type Arguments = Static<typeof readMediaParameters>
@@ -109,7 +109,7 @@ async function image(
   const { max_edge_px: edge, read_byte_budget } = limits()
   const header = imageHeader(bytes)
   const facts = (size: { readonly width: number; readonly height: number } | undefined = header) =>
-    `Original: ${media_type}, ${size ? `${size.width}x${size.height} px, ` : ''}${bytes.length} bytes.`
+    `Original: ${media_type}, ${measured(size, bytes.length)}.`
   const asItIs = () => framed('image', path, { type: 'image', media_type, data: bytes.toString('base64') }, `${facts()} Shown as it is.`)
   if (args.full_resolution && !args.region) {
     if (bytes.length > fullBytes)

@@ -1,6 +1,7 @@
 /** An MCP server of the official library with tools for tests, for any transport. */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { png } from './png.ts'
 
 const text = (value: string): CallToolResult => ({ content: [{ type: 'text', text: value }] })
 
@@ -20,7 +21,13 @@ export function testMcpServer(name: string, many = 0): Server {
     hang: ['Never answers', () => new Promise(() => {})],
     die: ['Ends the server', () => process.exit(1)],
     large: ['A long text', () => text('y'.repeat(150_000))],
-    picture: ['An image', () => ({ content: [{ type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png' }] })],
+    picture: [
+      'An image',
+      ({ width }) => {
+        const data = typeof width === 'number' ? png(width, 300).toString('base64') : 'iVBORw0KGgo='
+        return { content: [{ type: 'image', data, mimeType: 'image/png' }] }
+      }
+    ],
     grow: [
       'Brings another tool',
       async (_args, own) => {

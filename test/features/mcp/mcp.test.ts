@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { loadDefaultPacks } from '../../../features/default-packs.ts'
 import { resolveApproval } from '../../../features/interactions/index.ts'
 import { restartMcpServer } from '../../../features/mcp/index.ts'
 import { toolName } from '../../../features/mcp/names.ts'
+import { imageHeader } from '../../../features/media/image-header.ts'
+import media from '../../../features/media/pack.ts'
 import { disablePlugin, installPlugin } from '../../../features/plugins/index.ts'
 import { createSession, readSession } from '../../../features/sessions/index.ts'
 import { listTools } from '../../../features/tools/index.ts'
 import { trustWorkspace, untrustWorkspace } from '../../../features/workspaces/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
+import { testModel } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { pidsIn, runs, start, stdio, userFile, web, writeJson } from './scene.ts'
 
@@ -41,6 +44,21 @@ test('tools of a stdio server are offered in the first turn, called, and shown t
     active: true
   })
   assert.deepEqual(scene.of('tool.list.updated')[0], { reason: 'mcp.connected', serverName: 'my db' })
+})
+
+test('an image that is larger than models should get is made smaller, as others are, and its original is kept', async t => {
+  const scene = await start(t, { db: stdio() }, { packs: [media] })
+  Object.assign(scene.llm.llm, { resolve: () => ({ ...testModel, capabilities: ['image_in'] }) })
+  await scene.run(['mcp__db__picture', { width: 3000 }])
+  const shown = scene.llm.requests[1]?.messages.at(-1)
+  const parts = shown?.role === 'tool' ? shown.content : []
+  const image = parts.find(part => part.type === 'image')
+  const { width, height } = imageHeader(Buffer.from(image?.data ?? '', 'base64')) ?? {}
+  assert.deepEqual([width, height], [2000, 200])
+  const text = parts.map(part => (part.type === 'text' ? part.text : '')).join('\n')
+  const [, file = ''] =
+    /An image was made smaller: 3000x300 px, \d+ bytes became 2000x200 px, \d+ bytes\. The original is in (\S+)/.exec(text) ?? []
+  assert.equal(imageHeader(await readFile(file))?.width, 3000)
 })
 
 test('without a rule a call of an MCP tool is asked for', async t => {
