@@ -1,7 +1,10 @@
 /** The LevelDB behind all kv stores of a home: raw texts under namespaced keys. Only who holds the home's kv lock opens it. */
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Level } from 'level'
+import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
-import { quarantineFile } from './files.ts'
+import { quarantineFile, unlessMissing } from './files.ts'
 import type { KeyRange } from './ports.ts'
 
 export type RawOp =
@@ -35,6 +38,7 @@ export class KvEngine {
   /** Opens the directory. A corrupted database is repaired, and set aside when that does not help, with a warning each. */
   static async open(dir: string, log: Pick<Logger, 'warn'>): Promise<KvEngine> {
     const { Level: Database } = await import('level')
+    await checkFiles(dir)
     const attempt = async () => {
       const db = new Database<string, string>(dir, { keyEncoding: 'utf8', valueEncoding: 'utf8' })
       await db.open()
@@ -190,6 +194,16 @@ function bounds(ns: string, range: KeyRange): { gte?: Buffer; gt?: Buffer; lt?: 
   if (range.lt !== undefined) lower(bytes(range.lt), false)
   if (range.lte !== undefined) lower(bytes(range.lte), true)
   return { ...(low.inclusive ? { gte: low.at } : { gt: low.at }), ...(high.inclusive ? { lte: high.at } : { lt: high.at }) }
+}
+
+/** The library would wait for whoever writes into a pipe in place of a file, on a thread that nobody gets back. */
+async function checkFiles(dir: string): Promise<void> {
+  for (const entry of (await unlessMissing(readdir(dir, { withFileTypes: true }))) ?? []) {
+    if (entry.isFile() || entry.isDirectory()) continue
+    const found = await unlessMissing(stat(join(dir, entry.name)))
+    if (!found || found.isFile() || found.isDirectory()) continue
+    throw new AppError(PersistenceFailed, { message: `kv database: ${entry.name} is neither a file nor a directory` })
+  }
 }
 
 function isCorruption(error: unknown): boolean {

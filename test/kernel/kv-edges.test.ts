@@ -1,5 +1,6 @@
 /** Edges of the kv store: what its parts do when one of them fails, what is kept and what is not. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -80,6 +81,14 @@ test('a database that cannot be opened for another reason than damage is left as
   const { dir, log } = await anEngine(t)
   await assert.rejects(KvEngine.open(dir, log))
   assert.deepEqual([log.texts, await readdir(join(dir, '..'))], [[], ['kv']])
+})
+
+test('a pipe in place of a file of the database is refused by its name, and holds no thread', async t => {
+  const { dir, engine, log } = await anEngine(t)
+  await engine.close()
+  await rm(join(dir, 'CURRENT'))
+  execFileSync('mkfifo', [join(dir, 'CURRENT')])
+  await assert.rejects(KvEngine.open(dir, log), error => notSaved(error) && /CURRENT/.test((error as Error).message))
 })
 
 test('a database that cannot be repaired is set aside whole, and a new one begins', async t => {

@@ -1,7 +1,7 @@
 /** Registering, renaming and unregistering project directories through the front door. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
@@ -18,6 +18,7 @@ import {
 } from '../../../features/workspaces/index.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import { workspaceId } from '../../../features/workspaces/root.ts'
+import { PersistenceFailed } from '../../../kernel/index.ts'
 import { startTestKernel, stub } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -27,6 +28,15 @@ async function project(name = 'My Project'): Promise<string> {
   await mkdir(root)
   return root
 }
+
+test('a workspaces.json that is a loop of links is a failure of the disk, until it is gone', async t => {
+  const { call, home } = await startTestKernel(t, { packs: [workspaces] })
+  const file = join(home, 'workspaces.json')
+  await symlink(file, file)
+  assert.equal((await call(listWorkspaces)).code, PersistenceFailed.code)
+  await rm(file)
+  assert.deepEqual((await call(listWorkspaces)).data.items, [])
+})
 
 test('a directory is registered once, announced, and kept in workspaces.json', async t => {
   const root = await project()
