@@ -1,5 +1,5 @@
 /** The index of a home: follows the journals of its sessions, whoever writes them, and keeps what it read in a snapshot per session. */
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { Corpus, type Document } from './corpus.ts'
@@ -126,7 +126,7 @@ export class SessionIndex {
   }
 
   #workspaceOf(id: string): string | undefined {
-    return names(this.#root).find(workspace => statSync(join(this.#root, workspace, id), { throwIfNoEntry: false })?.isDirectory())
+    return names(this.#root).find(workspace => statsAt(join(this.#root, workspace, id))?.isDirectory())
   }
 
   async #lookAtAll(): Promise<void> {
@@ -163,8 +163,8 @@ export class SessionIndex {
     await this.#others()
     const known = this.#entries.get(id)
     const dir = known?.dir ?? join(this.#root, workspace_id, id)
-    const stats = statSync(join(dir, 'state.json'), { throwIfNoEntry: false })
-    if (!stats && !statSync(dir, { throwIfNoEntry: false })) {
+    const stats = fileAt(join(dir, 'state.json'))
+    if (!stats && !statsAt(dir)) {
       await this.#drop(id)
       return
     }
@@ -205,7 +205,7 @@ export class SessionIndex {
   async #readJournals(entry: Entry): Promise<void> {
     const file = this.#snapshotOf(entry.id)
     const agents = names(join(entry.dir, 'agents')).flatMap(agent_id => {
-      const stats = statSync(journalOf(entry, agent_id), { throwIfNoEntry: false })
+      const stats = fileAt(journalOf(entry, agent_id))
       return stats ? [{ agent_id, size: stats.size, inode: stats.ino }] : []
     })
     if (!entry.known) await this.#restore(entry, file)
@@ -352,7 +352,22 @@ export class SessionIndex {
 
 const journalOf = ({ dir }: Entry, agent_id: string) => join(dir, 'agents', agent_id, 'wire.jsonl')
 
-const modifiedAt = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+/** What is at a path, behind links; undefined also for a loop of them. */
+function statsAt(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined // nothing to be seen
+  }
+}
+
+/** Undefined for what is no file: reading a pipe would wait for somebody who writes into it. */
+function fileAt(path: string): Stats | undefined {
+  const found = statsAt(path)
+  return found?.isFile() ? found : undefined
+}
+
+const modifiedAt = (file: string) => statsAt(file)?.mtimeMs ?? 0
 
 const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0
 

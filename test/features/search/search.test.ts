@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { snippetOf } from '../../../features/search/snippet.ts'
@@ -188,6 +189,25 @@ test('another server of the home reads the index and what came later; a damaged 
   }
   await rm(join(home, 'search'), { recursive: true })
   await found()
+})
+
+test('a pipe in place of a journal and loops of links hide what is in them, and nothing else', async t => {
+  const home = await freshDir()
+  const one = await start(t, { home })
+  const [lost, piped] = [await one.session('lost'), await one.session('piped')]
+  for (const id of [one.session_id, lost, piped]) await one.turn('about figs', id)
+  await one.stop()
+  const workspace = (await readdir(join(home, 'sessions'))).find(name => !name.startsWith('.')) ?? ''
+  const inside = (...path: string[]) => join(home, 'sessions', workspace, ...path)
+  const [state, journal] = [inside(lost, 'state.json'), inside(piped, 'agents/main/wire.jsonl')]
+  await Promise.all([rm(state), rm(journal)])
+  await symlink(state, state)
+  await symlink(inside('loop'), inside('loop'))
+  execFileSync('mkfifo', [journal])
+  const two = await start(t, { home })
+  const { items } = await two.find({ query: 'figs', role: 'user' })
+  assert.ok(items.some(({ session_id }) => session_id === one.session_id))
+  assert.ok(items.every(({ session_id }) => session_id !== piped))
 })
 
 test('what was found while the disk took nothing is found by the next server, too', async t => {
