@@ -113,11 +113,12 @@ export class Pipeline {
     if (spec.bodyCheck !== 'late') body?.()
     const query = spec.query ? checked(spec.query, coerce(spec.query, queryOf(exchange.url)), 'query') : {}
 
+    const { guard, options } = this.#env
     const work = route.activity.enter()
     if (!work) throw notThere(route, exchange)
     const input = new HandlerInput(params, query, body, exchange, work)
     try {
-      let answer: unknown = instead ? instead.data : this.#onAccount(route, () => route.handler(input as never)) // the checks made the values fit the spec
+      let answer: unknown = instead ? instead.data : guard.run(route.pack, route.name, () => route.handler(input as never)) // the checks made the values fit the spec
       if (isPromise(answer)) answer = await this.#untilGivenUp(answer, route, exchange, work)
       if (exchange.gone) return
       if (isBinary(answer)) {
@@ -126,13 +127,13 @@ export class Pipeline {
       }
       const { status = 200, successCode: code = 0 } = spec
       const envelope = { code, msg: 'success', data: answer === undefined ? null : answer, request_id: exchange.id }
-      const text = status === 204 ? undefined : this.#onAccount(route, () => answerText(envelope), 0)
-      if (text !== undefined && this.#env.options.strict) {
+      const text = status === 204 ? undefined : guard.run(route.pack, route.name, () => answerText(envelope), 0)
+      if (text !== undefined && options.strict) {
         const json = typeof text === 'string' ? text : await text.whole()
-        checkShape(this.#env.options, `reply of ${nameOf(route)}`, spec.data, (JSON.parse(json) as { data: unknown }).data, 'data')
+        checkShape(options, `reply of ${route.name}`, spec.data, (JSON.parse(json) as { data: unknown }).data, 'data')
       }
       if (exchange.gone) return
-      const sending = exchange.send(status, text, error => this.#env.guard.report(route.pack, `route ${nameOf(route)}`, error))
+      const sending = exchange.send(status, text, error => guard.report(route.pack, route.name, error))
       if (sending) await sending
       this.#done(exchange, route, status, code)
     } catch (failed) {
@@ -190,12 +191,15 @@ export class Pipeline {
     }
     const expected = AppError.is(error)
     const facts = { request_id: exchange.id }
-    if (!expected && route) guard.report(route.pack, `route ${nameOf(route)}`, error, facts)
+    if (!expected && route) guard.report(route.pack, route.name, error, facts)
     else if (!expected) log.error({ err: error, ...facts }, 'a request failed')
     else if (error.code >= 50_000 && error.code < 60_000 && error.code !== PackAway.code) {
-      log.warn({ err: error, pack: route?.pack, route: route && nameOf(route), ...facts }, 'a request could not be served')
+      log.warn(
+        { err: error, pack: route?.pack, route: route && `${route.spec.method} ${route.spec.path}`, ...facts },
+        'a request could not be served'
+      )
     }
-    if (route) checkDeclared(this.#env.options, nameOf(route), error, route.spec.errors ?? [])
+    if (route) checkDeclared(this.#env.options, route.name, error, route.spec.errors ?? [])
     const { status, code, text } = failure(error, exchange.id)
     if (exchange.begun) exchange.cut()
     else void exchange.send(status, text)
@@ -211,15 +215,10 @@ export class Pipeline {
     }
   }
 
-  /** How long it takes is put down to the pack of the route. */
-  #onAccount<T>(route: MountedRoute, work: () => T, calls = 1): T {
-    return this.#env.guard.run(route.pack, () => `route ${nameOf(route)}`, work, calls)
-  }
-
   /** What the handler answers. One that ignores its signal after an unload is given up: its request ends as unknown. */
   #untilGivenUp(answer: Promise<unknown>, route: MountedRoute, exchange: Exchange, work: Work): Promise<unknown> {
     return work.untilGivenUp(answer, lastWordMs, () => {
-      this.#env.guard.report(route.pack, `route ${nameOf(route)}`, developerError('handler_deaf'))
+      this.#env.guard.report(route.pack, route.name, developerError('handler_deaf'))
       answer.then(discard, () => undefined) // nobody waits for it any more
       return notThere(route, exchange)
     })
@@ -357,10 +356,6 @@ function checked<T>(schema: TSchema, value: T, root: string): T {
   const details = problems(schema, value, root)
   if (details.length > 0) throw invalid(details)
   return value
-}
-
-function nameOf({ spec }: MountedRoute): string {
-  return `${spec.method} ${spec.path}`
 }
 
 /** An answer that came too late: its stream, if it is one, is not left open. */

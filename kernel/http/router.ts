@@ -11,6 +11,8 @@ const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 export interface MountedRoute {
   readonly pack: string
+  /** For logs and accounts: `route GET /api/v1/x`. */
+  readonly name: string
   readonly spec: AnyRoute
   readonly handler: RouteHandler<never>
   readonly activity: Activity
@@ -92,9 +94,11 @@ function rank(part: string): number {
   return part === '{}' ? 1 : part === '{+}' ? 2 : 0
 }
 
+export const nameOf = ({ method, path }: AnyRoute): string => `route ${method} ${path}`
+
 /** Throws a developer error that names the route and what is wrong: path template, params that do not fit it, unusable schemas. */
 export function assertRoute(spec: AnyRoute): void {
-  const name = `route ${spec.method} ${spec.path}`
+  const name = nameOf(spec)
   if (!methods.includes(spec.method)) throw developerError('route_unusable', name, `the method is none of ${methods.join(', ')}`)
   if (spec.data === undefined) throw developerError('route_unusable', name, 'data, the shape of its answer, is missing')
   const { names } = parseTemplate(spec.path)

@@ -5,7 +5,7 @@ import { Value } from '@sinclair/typebox/value'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
-import { assertRoute } from '../http/router.ts'
+import { assertRoute, nameOf } from '../http/router.ts'
 import { createOperator } from '../log/log.ts'
 import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
 import type { Hub } from '../realtime/hub.ts'
@@ -115,7 +115,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     route(spec: AnyRoute, handler: unknown) {
       assertRoute(spec)
       assertFunction(`the handler of ${spec.method} ${spec.path}`, handler)
-      return mount(() => registrations.add('routes', { pack: name, spec, handler: handler as RouteHandler<never>, activity }))
+      const route = { pack: name, name: nameOf(spec), spec, handler: handler as RouteHandler<never>, activity }
+      return mount(() => registrations.add('routes', route))
     },
     event(spec: EventSpec) {
       let live = true
@@ -139,7 +140,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     frame(spec: FrameSpec, handler: unknown, before?: FrameCheck) {
       assertFunction(`the handler of ${spec.type}`, handler)
       if (before !== undefined) assertFunction(`the check of ${spec.type}`, before)
-      return mount(() => registrations.add('frames', { pack: name, spec, handler: handler as FrameHandler<never>, before, activity }))
+      const frame = { pack: name, name: `handler of frame ${spec.type}`, spec, handler: handler as FrameHandler<never>, before, activity }
+      return mount(() => registrations.add('frames', frame))
     },
     outFrame: (spec: OutFrameSpec) => mount(() => registrations.add('outFrames', spec)),
     store: (spec, place) => storeAt(spec, place ? join(home, place.dir) : join(home, 'packs', name, spec.name)),

@@ -60,7 +60,7 @@ export class Guard {
    * Runs a callback and counts how long it holds the event loop: to its end, or to its first wait, without the calls of others within it.
    * Answers and throws what it does. `calls`: 0 for what is still a part of the call before.
    */
-  run<T>(pack: string, what: string | (() => string), work: () => T, calls = 1): T {
+  run<T>(pack: string, what: string, work: () => T, calls = 1): T {
     const before = this.#within
     this.#within = 0
     const began = performance.now()
@@ -145,15 +145,14 @@ export class Guard {
     this.#accounts.delete(pack)
   }
 
-  #count(pack: string, what: string | (() => string), ms: number, calls: number): void {
+  #count(pack: string, what: string, ms: number, calls: number): void {
     const account = this.#account(pack)
     account.ms += ms
     account.calls += calls
     if (ms <= this.#limits.loopLimitMs) return
-    const call = typeof what === 'string' ? what : what()
     const whole = Math.round(ms)
-    account.slow = { count: (account.slow?.count ?? 0) + 1, last: `${call}: ${whole} ms` }
-    this.#log.warn({ pack, ms: whole }, `${call} held the event loop: nothing else could run`)
+    account.slow = { count: (account.slow?.count ?? 0) + 1, last: `${what}: ${whole} ms` }
+    this.#log.warn({ pack, ms: whole }, `${what} held the event loop: nothing else could run`)
   }
 
   #account(pack: string): Account {

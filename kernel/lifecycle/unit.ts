@@ -5,7 +5,7 @@
 
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from '../contract.ts'
 import type { ErrorSpec } from '../errors.ts'
-import { type MountedRoute, routeKey } from '../http/router.ts'
+import { type MountedRoute, nameOf, routeKey } from '../http/router.ts'
 import type { PackFacts, PackState } from '../info.ts'
 import type { FrameCheck, FrameHandler, Pack } from '../pack.ts'
 import { type NamedShape, shapesIn } from '../schema.ts'
@@ -14,6 +14,8 @@ import { Scope } from './scope.ts'
 
 export interface MountedFrame {
   readonly pack: string
+  /** For logs and accounts: `handler of frame look`. */
+  readonly name: string
   readonly spec: FrameSpec
   readonly handler: FrameHandler<never>
   /** Runs before the payload is checked, so that other refusals can come first. */
@@ -42,7 +44,7 @@ function claimsOf(surface: Surface): Claim[] {
   const { pack, routes, events, frames, outFrames, errors } = surface
   const alone = (what: string, key = what): Claim => ({ pack, key, what })
   return [
-    ...routes.map(spec => alone(`route ${spec.method} ${spec.path}`, `route ${clashKey(spec)}`)),
+    ...routes.map(spec => alone(nameOf(spec), `route ${clashKey(spec)}`)),
     ...events.map(({ type }) => alone(`event type ${type}`)),
     ...frames.map(({ type }) => alone(`frame type ${type}`)),
     ...outFrames.map(({ type }) => alone(`sent frame type ${type}`)),
@@ -214,11 +216,11 @@ export class Registry {
 
   /** A pack goes, and may come back: until then its routes and frames answer that it is away (`Activity.absence`). */
   leaves({ pack, facts, routes, frames }: Registrations): void {
-    const handler = () => undefined // nothing of the pack is kept
+    const handler = (() => undefined) as never // nothing of the pack is kept
     this.#away.set(pack, {
       facts,
-      routes: routes.map(({ spec, activity }) => ({ pack, spec, activity, handler: handler as never })),
-      frames: frames.map(({ spec, activity }) => ({ pack, spec, activity, handler: handler as never }))
+      routes: routes.map(route => ({ ...route, handler })),
+      frames: frames.map(frame => ({ ...frame, handler, before: undefined }))
     })
   }
 

@@ -92,7 +92,7 @@ export class Frames {
         return { code: err.spec.code, msg: err.message, payload: err.data ?? {}, details: detailsOf(err), close }
       }
       // A handler that meets a connection that has gone is no bug of its pack.
-      if (connection.open) this.#env.guard.report(mounted?.pack ?? 'kernel', `handler of frame ${frame.type}`, err)
+      if (connection.open) this.#env.guard.report(mounted?.pack ?? 'kernel', mounted?.name ?? `handler of frame ${frame.type}`, err)
       else this.#env.log.debug({ err, frame: frame.type }, 'a frame of a connection that has gone failed')
       return { code: InternalError.code, msg: InternalError.message, payload: {} }
     }
@@ -125,13 +125,7 @@ export class Frames {
       const handler = mounted.handler as unknown as FrameHandler<FrameSpec> // the check makes the payload fit its spec
       const payload = checked(spec, frame)
       const input = { payload, bytes: frame.bytes ?? noBytes, connection, signal: ended.signal }
-      return (
-        (await this.#env.guard.run(
-          mounted.pack,
-          () => `handler of frame ${spec.type}`,
-          () => handler(input)
-        )) ?? {}
-      )
+      return (await this.#env.guard.run(mounted.pack, mounted.name, () => handler(input))) ?? {}
     }
     try {
       const reply = await untilAborted(handle(), ended.signal)

@@ -9,7 +9,7 @@ import { createGate, type Gate } from '../../kernel/access/gate.ts'
 import type { AnyRoute } from '../../kernel/contract.ts'
 import type { KernelOptions } from '../../kernel/environment.ts'
 import { Pipeline } from '../../kernel/http/pipeline.ts'
-import { assertRoute, type MountedRoute } from '../../kernel/http/router.ts'
+import { assertRoute, type MountedRoute, nameOf } from '../../kernel/http/router.ts'
 import { closeServer, createServer, listen } from '../../kernel/http/server.ts'
 import { Activity } from '../../kernel/lifecycle/activity.ts'
 import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
@@ -91,7 +91,7 @@ export async function startHttp(t: TestContext, options: FixtureOptions = {}): P
     mount(...routes) {
       const mounted = routes.map(([spec, handler, pack = 'test']): MountedRoute => {
         assertRoute(spec)
-        return { pack, spec, handler: handler as MountedRoute['handler'], activity }
+        return { pack, name: nameOf(spec), spec, handler: handler as MountedRoute['handler'], activity }
       })
       http.mount(mounted)
     },

@@ -38,7 +38,13 @@ async function received(client: SocketClient): Promise<Frame[]> {
 const texts = (frames: readonly Frame[]) => frames.map(frame => frame.payload.text ?? frame.payload.delta ?? frame.type)
 
 function mounted(spec: MountedFrame['spec'], handler: (input: never) => unknown): MountedFrame {
-  return { pack: 'test', spec, handler: handler as MountedFrame['handler'], activity: new Activity() }
+  return {
+    pack: 'test',
+    name: `handler of frame ${spec.type}`,
+    spec,
+    handler: handler as MountedFrame['handler'],
+    activity: new Activity()
+  }
 }
 
 test('server_hello comes first and names the connection', async t => {
