@@ -17,7 +17,7 @@ import { createKernelHooks, type KernelHooks, TappedHooks, tapPoints } from './l
 import { Lifecycle } from './lifecycle/lifecycle.ts'
 import { PointTable, type ServiceTable } from './lifecycle/services.ts'
 import { type Registrations, Registry, type Surface } from './lifecycle/unit.ts'
-import { createOperator, type Logger } from './log/log.ts'
+import { createOperator, type Logger, type Operator } from './log/log.ts'
 import type { Pack } from './pack.ts'
 import { coreFrames, systemFrames } from './realtime/control-frames.ts'
 import { EventSubject, type SubjectRule } from './realtime/event-frame.ts'
@@ -66,6 +66,7 @@ export class Kernel {
   /** Resolves when a shutdown (request or `stop`) is complete. */
   readonly done: Promise<void>
   readonly #env: Environment
+  readonly #operator: Operator
   readonly #storage: Storage
   readonly #leases: Leases
   readonly #http: Pipeline
@@ -90,6 +91,7 @@ export class Kernel {
     this.home = options.home
     this.gate = gate
     this.log = log
+    this.#operator = createOperator(log, options.onOperatorLine)
     this.done = new Promise(finished => {
       this.#finished = finished
     })
@@ -239,9 +241,8 @@ export class Kernel {
   }
 
   #takeOut(pack: string, error: Error): void {
-    const operator = createOperator(this.log, this.#env.options.onOperatorLine)
     const until = error instanceof PassingFailure ? 'for now' : 'until it is reloaded'
-    operator.warn({ pack }, `pack ${pack} is taken out ${until}: ${error.message}`)
+    this.#operator.warn({ pack }, `pack ${pack} is taken out ${until}: ${error.message}`)
     void this.#lifecycle.fail(pack, error)
   }
 
@@ -299,8 +300,7 @@ export class Kernel {
   #tellCut(): void {
     const connections = this.hub.clients.list().length
     if (connections === 0) return
-    const operator = createOperator(this.log, this.#env.options.onOperatorLine)
-    operator.info({ connections }, `closing ${connections} ${connections === 1 ? 'connection' : 'connections'} of clients`)
+    this.#operator.info({ connections }, `closing ${connections} ${connections === 1 ? 'connection' : 'connections'} of clients`)
   }
 
   #remount(added?: Registrations): void {

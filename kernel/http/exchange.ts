@@ -21,8 +21,6 @@ export interface Exchange extends RequestInfo {
   readonly begun: boolean
   /** Calls once when the asker goes away before the answer is complete; returns the undo. */
   onGone(listener: () => void): () => void
-  /** Takes in the JSON body, so that it can be relayed again and again. Rejects with a 40001. */
-  hold(limit: number): Promise<void>
   /** The JSON body; undefined without one. Rejects with a 40001. */
   body(limit: number): Promise<unknown>
   /** Makes `stream` ready for the handler of a `bodyType: 'stream'` route. Throws a 40001 for a body announced larger than `limit`. */
@@ -36,8 +34,11 @@ export interface Exchange extends RequestInfo {
   sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number>
   /** Another server asked for this one's clients: it is not passed on again. */
   readonly relayed: boolean
-  /** Lets another server answer and resolves to the status. Rejects with `Unreached` before anything was taken or sent. */
-  relay(place: Place): Promise<number>
+  /**
+   * Lets another server answer and resolves to the status. Rejects with `Unreached` before anything was taken or sent. `limit`: of a JSON
+   * body, which is kept for another try (a 40001 when it is longer); undefined for a stream and for none.
+   */
+  relay(place: Place, limit: number | undefined): Promise<number>
   /** Ends the answer where it is. */
   cut(): void
 }
@@ -101,15 +102,14 @@ export class HttpExchange implements Exchange {
     return () => res.off('close', closed)
   }
 
-  async hold(limit: number): Promise<void> {
-    this.#held ??= readBody(this.#req, limit)
-    await this.#held
+  async body(limit: number): Promise<unknown> {
+    const bytes = await this.#bytes(limit)
+    return bytes && jsonIn(bytes)
   }
 
-  async body(limit: number): Promise<unknown> {
+  #bytes(limit: number): Promise<Buffer | undefined> {
     this.#held ??= readBody(this.#req, limit)
-    const bytes = await this.#held
-    return bytes && jsonIn(bytes)
+    return this.#held
   }
 
   openStream(limit: number | undefined): void {
@@ -172,13 +172,13 @@ export class HttpExchange implements Exchange {
     return sendBinary(reply, this.#req, this.#res, signal)
   }
 
-  async relay(place: Place): Promise<number> {
+  async relay(place: Place, limit: number | undefined): Promise<number> {
     const req = this.#req
     const res = this.#res
     const gone = new AbortController()
     const forget = this.onGone(() => gone.abort(developerError('client_gone')))
     try {
-      const body = this.#held ? await this.#held : this.#hasBody ? req : undefined
+      const body = limit !== undefined ? await this.#bytes(limit) : this.#hasBody ? req : undefined
       const reply = await place.relay(this, body, gone.signal)
       const keep = this.#mayKeep
       res.writeHead(reply.status, { ...reply.headers, ...(keep ? {} : { connection: 'close' }) })

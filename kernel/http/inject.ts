@@ -103,10 +103,6 @@ export class InjectedExchange implements Exchange {
     return () => signal?.removeEventListener('abort', listener)
   }
 
-  async hold(): Promise<void> {
-    // it is the caller's, and stays
-  }
-
   /** A copy, as JSON carries it: handler and caller share nothing. */
   async body(): Promise<unknown> {
     const { body } = this.#input

@@ -166,10 +166,7 @@ export class Pipeline {
     const status = await atOwner(
       () => this.#hooks.elsewhere.promise(session_id),
       () => exchange.gone,
-      async place => {
-        if (hasJson(route.spec)) await exchange.hold(this.#limitOf(route.spec))
-        return await exchange.relay(place)
-      }
+      place => exchange.relay(place, hasJson(route.spec) ? this.#limitOf(route.spec) : undefined)
     )
     if (status !== undefined) this.#done(exchange, route, status)
     return status !== undefined

@@ -1,6 +1,7 @@
 /** What a pack is doing right now: requests, frames and other work in flight, so that unloading can wait for it. */
 import { setMaxListeners } from 'node:events'
 import { type AppError, developerError } from '../errors.ts'
+import { waitAtMost } from './wait.ts'
 
 /** A piece of work of a pack. */
 export class Work {
@@ -79,15 +80,10 @@ export class Activity {
   async drain(graceMs: number, absence?: () => AppError | undefined): Promise<number> {
     this.#closed = true
     this.#absence = absence
-    if (this.running > 0) {
-      await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, graceMs)
-        this.#whenIdle = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      })
-    }
+    const idle = new Promise<void>(resolve => {
+      this.#whenIdle = resolve
+    })
+    if (this.running > 0) await waitAtMost(idle, graceMs)
     const left = [...this.#works]
     this.#abort?.abort(developerError('pack_leaving'))
     for (const work of left) work.aborted()

@@ -96,13 +96,11 @@ export class Guard {
   /** Runs a callback that may answer later. Never rejects: a failure, or no answer within `ms`, resolves to `fallback`. */
   async settle<T>(pack: string, what: string, run: () => T | Promise<T>, ms: number, fallback: T): Promise<T> {
     try {
-      const answer = await waitAtMost(Promise.resolve(this.run(pack, what, run)), ms)
-      if (answer !== late) return answer
-      this.report(pack, what, developerError('callback_late', ms))
+      return await inTime(Promise.resolve(this.run(pack, what, run)), ms)
     } catch (error) {
       this.report(pack, what, error)
+      return fallback
     }
-    return fallback
   }
 
   /**
@@ -162,6 +160,13 @@ export class Guard {
     this.#accounts.set(pack, account)
     return account
   }
+}
+
+/** As the work; rejects with `callback_late` when that takes longer than `ms`. */
+export async function inTime<T>(work: Promise<T>, ms: number): Promise<T> {
+  const answer = await waitAtMost(work, ms)
+  if (answer === late) throw developerError('callback_late', ms)
+  return answer
 }
 
 export function textOf(error: unknown): string {

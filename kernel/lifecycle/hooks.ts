@@ -2,10 +2,9 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook, SyncHook } from 'tapable'
 import type { AnyRoute, RequestInfo } from '../contract.ts'
 import type { Place } from '../elsewhere.ts'
-import { AppError, developerError } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import type { Connection, EmittedEvent } from '../realtime/types.ts'
-import type { Guard } from './guard.ts'
-import { late, waitAtMost } from './wait.ts'
+import { type Guard, inTime } from './guard.ts'
 
 /** How a request was answered. */
 export interface RequestOutcome {
@@ -175,11 +174,19 @@ function kindOf(hook: AnyHook): HookFacts['kind'] {
   return kind.includes('Waterfall') ? 'waterfall' : kind.includes('Bail') ? 'bail' : 'notify'
 }
 
-/** Packs behind taps. */
-const owners = new WeakMap<object, string>()
+interface OwnedTap {
+  readonly pack: string
+  /** False since it was taken back. */
+  live: boolean
+  /** Then: what it says while its pack is away and comes back by itself. */
+  readonly away: () => AppError | undefined
+}
+
+/** What `ctx.tap` made, by the function that the hook calls. */
+const owned = new WeakMap<Fn, OwnedTap>()
 
 /** Whose tap it is, for a pack that calls the taps of its own hooks; the name of a tap that `ctx.tap` did not make. */
-export const packOfTap = ({ name, fn }: { readonly name: string; readonly fn: unknown }): string => owners.get(fn as Fn) ?? name
+export const packOfTap = ({ name, fn }: { readonly name: string; readonly fn: unknown }): string => owned.get(fn as Fn)?.pack ?? name
 
 export interface TapOwner {
   readonly guard: Guard
@@ -191,9 +198,6 @@ export interface TapOwner {
   /** What is said for the pack while it is away and comes back by itself. */
   readonly absence: () => AppError | undefined
 }
-
-/** Taps that were taken back, and who tells whether their packs come back. */
-const dead = new WeakMap<Fn, TapOwner['absence'] | undefined>()
 
 /** Hooks that are asked whether something may happen. */
 const guarding = new WeakSet<object>()
@@ -224,34 +228,28 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, owner: T
   const isAsync = kind.startsWith('Async')
   const notify = kind === 'SyncHook' || kind === 'AsyncSeriesHook' || kind === 'AsyncParallelHook'
   const what = `tap of ${'kind' in target ? target.name : (hook.name ?? 'a hook')}`
-  let live = true
+  const tap: OwnedTap = { pack, live: true, away: () => (guarding.has(hook) ? absence() : undefined) }
   const failed = (error: unknown): never => {
     // Expected failures and cancellations are no faults of the tap.
     if (!AppError.is(error) && !(error instanceof Error && error.name === 'AbortError')) guard.report(pack, what, error)
     throw error
   }
   const limitMs = !ours ? Number.POSITIVE_INFINITY : notify ? notifyMs : answerMs // a pack bounds the calls of its own hooks
-  const inTime = async (work: Promise<unknown>) => {
-    const answer = await waitAtMost(work, limitMs)
-    if (answer === late) throw developerError('callback_late', limitMs)
-    return answer
-  }
   const ended = async (error: unknown): Promise<unknown> => (notify ? guard.report(pack, what, error) : failed(error))
-  const away = () => (guarding.has(hook) ? absence() : undefined)
   const later = (args: never[]): Promise<unknown> => {
-    if (!live) {
-      const error = away()
+    if (!tap.live) {
+      const error = tap.away()
       return error ? Promise.reject(error) : silence
     }
     try {
       const answer = guard.run(pack, what, () => fn(...args))
-      return answer === undefined ? silence : inTime(Promise.resolve(answer)).catch(ended)
+      return answer === undefined ? silence : inTime(Promise.resolve(answer), limitMs).catch(ended)
     } catch (error) {
       return ended(error)
     }
   }
   const atOnce = (args: never[]) => {
-    if (!live) return undefined
+    if (!tap.live) return undefined
     if (notify) return guard.tell(pack, what, () => fn(...args))
     try {
       return guard.run(pack, what, () => fn(...args))
@@ -260,20 +258,22 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, owner: T
     }
   }
   const run = isAsync ? (...args: never[]) => later(args) : (...args: never[]) => atOnce(args)
-  owners.set(run, pack)
+  owned.set(run, tap)
   const tapOptions = { name: options.name ?? pack, ...(options.stage === undefined ? {} : { stage: options.stage }) }
   if (isAsync) (hook as AnyAsyncHook).tapPromise(tapOptions, run as (...args: never[]) => Promise<unknown>)
   else hook.tap(tapOptions, run)
   tapped.add(hook)
   return () => {
-    live = false
-    dead.set(run, away)
+    tap.live = false
     sweep(hook)
   }
 }
 
 function sweep(hook: AnyHook): void {
-  const kept = hook.taps.filter(tap => !dead.has(tap.fn) || dead.get(tap.fn)?.())
+  const kept = hook.taps.filter(({ fn }) => {
+    const tap = owned.get(fn)
+    return !tap || tap.live || tap.away()
+  })
   if (kept.length === hook.taps.length) return
   hook.taps.splice(0, hook.taps.length, ...kept)
   ;(hook as unknown as { _resetCompilation?: () => void })._resetCompilation?.() // tapable compiles its call; a changed list needs a new one

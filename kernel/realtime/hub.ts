@@ -1,3 +1,4 @@
+/** The event side behind one door: emitting and hearing, the journals of sessions, and who is connected. */
 import type { Gate } from '../access/gate.ts'
 import type { EventSpec, FrameSpec } from '../contract.ts'
 import type { SharedEvent } from '../elsewhere.ts'
