@@ -1,7 +1,8 @@
 /** The home directory: made for its owner alone, what is odd about one that was there before, and how its small files are read. */
-import { closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { developerError } from './errors.ts'
+import { forReading } from './storage/files.ts'
 
 /**
  * Makes the directory and its missing parents (0700). Throws `home_unusable`, which names the home and the reason. Step by step: the
@@ -44,7 +45,7 @@ export function homeWarnings(home: string): string[] {
 
 /** The text of a file. Throws at once for pipes, devices and directories, whose reading could hang; system errors pass as they are. */
 export function readRegularFile(path: string): string {
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)) // without it the open of a pipe waits for a writer
+  const file = openSync(path, forReading)
   try {
     if (!fstatSync(file).isFile()) throw developerError('file_irregular', path)
     return readFileSync(file, 'utf8')

@@ -1,11 +1,11 @@
 /** Byte replies: files with single ranges and ETags, streams with back-pressure, and an end when the client goes away. */
 import { once } from 'node:events'
-import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { developerError } from '../errors.ts'
+import { forReading } from '../storage/files.ts'
 
 const brand = Symbol.for('kernel.BinaryReply')
 
@@ -65,8 +65,7 @@ export function sendBinary(
 }
 
 async function sendFile(reply: FileReply, req: IncomingMessage, res: ServerResponse, signal: AbortSignal): Promise<number> {
-  // Without O_NONBLOCK a pipe in place of the file would hang the open.
-  const file = await (reply.open ? reply.open() : open(reply.file, constants.O_RDONLY | constants.O_NONBLOCK))
+  const file = await (reply.open ? reply.open() : open(reply.file, forReading))
   try {
     const stat = await file.stat()
     if (!stat.isFile()) throw developerError('file_irregular', reply.file)

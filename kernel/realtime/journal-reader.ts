@@ -1,7 +1,7 @@
 /** Reading a journal file: clients that were cut together come back together and ask for the same lines, so they read one open file. */
-import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
+import { forReading } from '../storage/files.ts'
 
 const groupBytes = 256 * 1024
 
@@ -84,7 +84,7 @@ export class SharedFile {
 }
 
 async function opened(path: string): Promise<{ handle: FileHandle; ino: number }> {
-  const handle = await open(path, constants.O_RDONLY)
+  const handle = await open(path, forReading)
   try {
     return { handle, ino: (await handle.stat()).ino }
   } catch (error) {

@@ -53,7 +53,7 @@ export class Documents {
         }
         this.#waiting += text.length
         const put = guarded
-          ? this.#queue.run(file, () => storing(this.#options, file, () => replaceFenced(file, text, this.#fence(file), this.#options)))
+          ? this.#inTurn(file, () => replaceFenced(file, text, this.#fence(file), this.#options))
           : this.#alone(file, lock => this.#replace(file, text, lock))
         await put.finally(() => {
           this.#waiting -= text.length
@@ -73,11 +73,9 @@ export class Documents {
       delete: async id => {
         const file = place(id)
         // Looked up first, so that deleting in a directory that is gone does not make it again for the lock.
-        await this.#queue.run(file, async () => {
-          if (await storing(this.#options, file, () => unlessMissing(access(file).then(() => true))))
-            await storing(this.#options, file, () =>
-              withLock(`${file}.lock`, () => removeFenced(file, this.#fence(file), files), { files })
-            )
+        await this.#inTurn(file, async () => {
+          if (!(await unlessMissing(access(file).then(() => true)))) return
+          await withLock(`${file}.lock`, () => removeFenced(file, this.#fence(file), files), { files })
         })
       },
       ids: () => storing(this.#options, dir, () => idsBelow(dir, '.json'))
@@ -89,9 +87,13 @@ export class Documents {
     return this.#queue.idle()
   }
 
+  #inTurn<T>(file: string, work: () => Promise<T>): Promise<T> {
+    return this.#queue.run(file, () => storing(this.#options, file, work))
+  }
+
   #alone<T>(file: string, work: (lock: Lock) => Promise<T>): Promise<T> {
     const { files } = this.#options
-    return this.#queue.run(file, () => storing(this.#options, file, () => withLock(`${file}.lock`, work, { files })))
+    return this.#inTurn(file, () => withLock(`${file}.lock`, work, { files }))
   }
 
   /** A process that stood still until its lock was taken over must not put an old value over a newer one. */

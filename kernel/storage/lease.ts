@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { appendFile, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { ensureDir, type Fence, type Fences, isMissing, jsonOf, readSmall, syncDir } from './files.ts'
@@ -215,7 +216,7 @@ export class Leases implements Fences {
       awake ||= known === undefined || (await readSmall(join(this.#dir, server_id))) !== known.text
     }
     // It woke up, or nobody here has watched it: its trust ends at the latest when it had to see that something was taken.
-    if (awake) await new Promise(resolve => setTimeout(resolve, trustMs))
+    if (awake) await delay(trustMs)
     await removeTemporaries(lease.dir)
     if (from.length === 0) return
     lease.overtaken = true
@@ -337,7 +338,7 @@ export async function copyInPlace(path: string): Promise<void> {
     await syncDir(dirname(path))
   } catch (error) {
     await rm(copy, { force: true })
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    if (!isMissing(error)) throw error
   }
 }
 
