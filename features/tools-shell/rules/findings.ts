@@ -1,8 +1,9 @@
 /** What the wide reading found so far, what is left to look at, and how texts are looked into. */
-import { type ParsedScript, parse, type SyntaxNode, type Word } from 'unbash'
+import { parse, type Word } from 'unbash'
 import { yieldToLoop } from '../../../kernel/index.ts'
 import { compileText } from '../../tools/index.ts'
-import { type Values, walk } from './survey.ts'
+import { type Found, foundOf, walk } from './tree.ts'
+import type { Values } from './values.ts'
 import { literal } from './words.ts'
 
 /** Scripts within the words of scripts that are looked into. */
@@ -30,7 +31,7 @@ export interface Place {
 /** What is found may be a command, and what cannot be understood means nothing. */
 export const suspicion = { suspected: true, counts: false }
 
-export abstract class Findings {
+export class Findings {
   /** Every command as written, without quotes, and without the directory of its program. */
   readonly #forms = new Set<string>()
   /** What may be a command of a program that nothing is known of. */
@@ -38,19 +39,20 @@ export abstract class Findings {
   /** Something runs whose name the line does not tell: a variable, a pattern, a script from elsewhere, text that could not be understood. */
   uncertain = false
   readonly values: Values
+  readonly #visit: (found: Found, all: Findings) => void
   readonly #todo: { readonly look: () => void; readonly place: Place }[] = []
   /** Scripts whose variables are not known yet. */
-  #fresh: ParsedScript[] = []
+  #fresh: Found[] = []
   /** Where what is looked at stands. */
   place: Place
   #budget = BUDGET
 
-  constructor(values: Values, place: Pick<Place, 'plain' | 'fed'>) {
+  /** `plain`: a shell reads the line that need not be bash. `visit` looks at one node. */
+  constructor(values: Values, plain: boolean, visit: (found: Found, all: Findings) => void) {
     this.values = values
-    this.place = { ...place, suspected: false, counts: true, depth: 0 }
+    this.#visit = visit
+    this.place = { plain, suspected: false, counts: true, fed: false, depth: 0 }
   }
-
-  abstract visit(node: SyntaxNode): void
 
   /** There is room for more. */
   get goesOn(): boolean {
@@ -71,8 +73,9 @@ export abstract class Findings {
     )
   }
 
-  /** Looks at all that is left; yields to the loop in between. */
-  protected async finish(): Promise<void> {
+  /** Looks at the node and all that comes of it; yields to the loop in between. */
+  async lookInto(root: Found): Promise<this> {
+    this.visit(root)
     for (let next = this.#todo.pop(); next && this.goesOn; next = this.#todo.pop()) {
       this.place = next.place
       next.look()
@@ -83,6 +86,12 @@ export abstract class Findings {
       if (others) await others
     }
     if (!this.goesOn) this.uncertain = true
+    return this
+  }
+
+  /** Looks at a node in a while, at the place that is looked at now, or one that differs. */
+  visit(found: Found, change: Partial<Place> = {}): void {
+    this.later(() => this.#visit(found, this), { ...change, fed: found.fed })
   }
 
   /** Looks at it in a while, at the place that is looked at now, or one that differs. */
@@ -131,9 +140,9 @@ export abstract class Findings {
       this.doubt()
       return
     }
-    const script = parse(text)
+    const script = foundOf(parse(text), this.place.fed)
     this.#fresh.push(script)
-    this.later(() => this.visit(script), { ...change, depth: depth + 1 })
+    this.visit(script, { ...change, depth: depth + 1 })
   }
 
   /** What may be a command. */

@@ -1,12 +1,12 @@
 /** The narrow reading of a command: its words, and which of them no wildcard of an allowing rule stands for. */
-import type { Command, SyntaxNode, TestExpression } from 'unbash'
+import type { Command, TestExpression } from 'unbash'
 import { matchText } from '../../tools/index.ts'
-import { carriedAt, commandsFrom, launchMark, runsOthers } from './carriers.ts'
+import { Call } from './call.ts'
 import { type Files, isHarmless } from './files-in.ts'
-import { riskOf } from './flags.ts'
-import { computing, flagged, readsInput, runsScript } from './scripts.ts'
-import type { Values } from './survey.ts'
-import { baseOf, climbs, isPlain, literal, mayBeFlags, textOf, WORDS } from './words.ts'
+import { programOf } from './programs.ts'
+import type { Found } from './tree.ts'
+import type { Values } from './values.ts'
+import { baseOf, climbs, isPlain, literal, mayBeFlags, textOf } from './words.ts'
 
 /** A piece of a command's text; `spelled`: no wildcard of a rule stands for it. */
 export interface Piece {
@@ -18,43 +18,42 @@ export interface Piece {
   readonly bare?: boolean
 }
 
-export function piecesOf(node: SyntaxNode, line: string, files: Files, values: Values): Piece[] {
+export function piecesOf({ node, call }: Found, line: string, files: Files, values: Values): Piece[] {
   if (node.type === 'TestCommand') return [{ text: line.slice(node.pos, node.end), spelled: !onlyLooks(node.expression) }]
-  if (node.type !== 'Command' || !node.name || node.args.length >= WORDS) return [{ text: line.slice(node.pos, node.end), spelled: true }]
-  const words = [node.name.value, ...node.args.map(each => (each.type === 'Word' ? textOf(each) : each.text))]
-  const { spelled, risky } = mustSpell(words)
-  const reads = readsInput(words)
-  const prefix = node.prefix.map(each => pieceOf(each, line, files, true))
+  if (node.type !== 'Command' || !node.name || !call) return [{ text: line.slice(node.pos, node.end), spelled: true }]
+  const words = call.words.map((word, at) => (word ? textOf(word) : call.values[at]!))
+  const { spelled, risky, reads } = mustSpell(new Call(node, [], words))
   const leads = literal(node.name) === undefined || climbs(node.name.value)
   const name = { text: node.name.text, spelled: spelled.has(0) || leads, bare: node.suffix.length === 0 && !reads }
+  const pieces = node.prefix.flatMap(each => pieceOf(each, line, files, true))
+  pieces.push(name)
   let index = 0
-  const suffix = node.suffix.map(each => {
-    if (each.type !== 'Word' && each.type !== 'Assignment') return pieceOf(each, line, files, reads)
-    const hidden = each.type === 'Word' && (climbs(textOf(each)) || (risky && (mayBeFlags(each, files.moves) || values.sets(each))))
-    return pieceOf(each, line, files, spelled.has(++index) || hidden || reads || files.own.has(each))
-  })
-  return [...prefix, name, ...suffix].filter(piece => piece !== undefined)
+  for (const each of node.suffix) {
+    let hidden = reads
+    if (each.type === 'Word' || each.type === 'Assignment') {
+      index++
+      hidden ||= spelled.has(index) || files.own.has(each)
+      hidden ||= each.type === 'Word' && (climbs(words[index]!) || (risky && (mayBeFlags(each, files.moves) || values.sets(each))))
+    }
+    pieces.push(...pieceOf(each, line, files, hidden))
+  }
+  return pieces
 }
 
-/** Undefined for what changes nothing: output thrown away, a stream joined to another. */
-function pieceOf(
-  node: Command['prefix'][number] | Command['suffix'][number],
-  line: string,
-  files: Files,
-  spelled: boolean
-): Piece | undefined {
+/** None for what changes nothing: output thrown away, a stream joined to another. */
+function pieceOf(node: Command['prefix'][number] | Command['suffix'][number], line: string, files: Files, spelled: boolean): Piece[] {
   const text = line.slice(node.pos, node.end)
   switch (node.type) {
     case 'Word':
-      return { text, spelled: spelled || !isPlain(node) }
+      return [{ text, spelled: spelled || !isPlain(node) }]
     case 'Assignment':
-      return { text, spelled: !harmless.test(text), free: harmless.test(text) }
+      return [{ text, spelled: !harmless.test(text), free: harmless.test(text) }]
     case 'Redirect':
-      return isHarmless(node) ? undefined : { text, spelled: node.operator !== '<' || spelled || !files.mayRead(node) }
+      return isHarmless(node) ? [] : [{ text, spelled: node.operator !== '<' || spelled || !files.mayRead(node) }]
     case 'HereString':
-      return { text, spelled: spelled || !node.target || !isPlain(node.target) }
+      return [{ text, spelled: spelled || !node.target || !isPlain(node.target) }]
     case 'HereDoc':
-      return { text, spelled: spelled || !isPlain(node.body) }
+      return [{ text, spelled: spelled || !isPlain(node.body) }]
   }
 }
 
@@ -111,38 +110,42 @@ function readingsOf(given: readonly Piece[]): Reading[] {
 }
 
 /**
- * Indexes of the words that a rule must spell out: no wildcard stands for them. `words[0]` is the program. `risky`: a file pattern among the
- * words could come out as a flag that matters.
+ * Indexes of the words that a rule must spell out: no wildcard stands for them. `risky`: a file pattern among the words could come out as a
+ * flag that matters. `reads`: it runs what comes from its input.
  */
-function mustSpell(words: readonly string[]): { readonly spelled: ReadonlySet<number>; readonly risky: boolean } {
-  const found = new Set<number>()
-  const begins = commandsFrom(words)
-  for (const from of begins) {
-    const own = words.slice(from)
-    const name = baseOf(own[0]!)
-    const whole = alwaysWhole(name, own)
-    const risks = riskOf(name)?.(own)
-    const mark = launchMark(own)
-    if (from > 0) found.add(from)
-    if (mark > 0 && !runsScript(own)) found.add(from + mark)
-    for (const [index, word] of own.entries()) if (whole || (index > 0 && risks?.(word, index))) found.add(from + index)
+function mustSpell(call: Call): { readonly spelled: ReadonlySet<number>; readonly risky: boolean; readonly reads: boolean } {
+  const spelled = new Set<number>()
+  const { chain } = call
+  for (const { from, call: own } of chain) {
+    const whole = alwaysWhole(own)
+    const risks = own.program.risk?.(own.values)
+    if (from > 0) spelled.add(from)
+    if (own.mark > 0 && !own.runsScript) spelled.add(from + own.mark)
+    for (const [index, word] of own.values.entries()) if (whole || (index > 0 && risks?.(word, index))) spelled.add(from + index)
     if (whole) break
   }
-  return { spelled: found, risky: begins.some(from => isRisky(baseOf(words[from]!))) }
+  return { spelled, risky: chain.some(({ call: { program } }) => program.risky), reads: call.readsInput }
 }
 
-const isRisky = (name: string): boolean => riskOf(name) !== undefined || flagged.has(name)
-
 /** Whether nothing but the whole command may be allowed. */
-function alwaysWhole(name: string, words: readonly string[]): boolean {
-  if (name === 'printf') return words.some((word, index) => index === 1 && word.startsWith('-v'))
-  if (name === 'test' || name === '[') return words.some(word => word === '-v' || word === '-R')
-  if (name === 'wait') return words.some(word => word.startsWith('-') && word.includes('p'))
-  if (name === 'source' || name === '.') return false
-  if (name === 'xargs') {
-    // what comes from its input may be a flag of the command
-    const carried = baseOf(words[carriedAt(words) ?? words.length] ?? 'echo')
-    return isRisky(carried) || runsOthers(carried)
+function alwaysWhole({ program, values, carried }: Call): boolean {
+  switch (program.name) {
+    case 'printf':
+      return values[1]?.startsWith('-v') === true
+    case 'test':
+    case '[':
+      return values.includes('-v') || values.includes('-R')
+    case 'wait':
+      return values.some(word => word.startsWith('-') && word.includes('p'))
+    case 'source':
+    case '.':
+      return false
+    case 'xargs': {
+      // what comes from its input may be a flag of the command
+      const runs = programOf(baseOf(values[carried ?? values.length] ?? 'echo'))
+      return runs.risky || runs.runsOthers
+    }
+    default:
+      return program.computes
   }
-  return computing.has(name)
 }

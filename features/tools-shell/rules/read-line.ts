@@ -3,13 +3,14 @@
  * widely (`commands-in.ts`).
  */
 import { resolve } from 'node:path'
-import { type ParsedScript, parse, type SyntaxNode } from 'unbash'
+import { parse, type SyntaxNode } from 'unbash'
 import { matchText, type RulePart, type Surroundings, type ToolExecution } from '../../tools/index.ts'
-import { CommandsIn } from './commands-in.ts'
-import { filesOf, isHarmless, isInput } from './files-in.ts'
+import { commandsIn } from './commands-in.ts'
+import { filesOf } from './files-in.ts'
 import { coverage, type Piece, piecesOf } from './pieces.ts'
-import { Values, walk } from './survey.ts'
-import { baseOf, isBash, isForeign, isPlain } from './words.ts'
+import { type Found, foundOf, leavesOf, walk } from './tree.ts'
+import { Values } from './values.ts'
+import { baseOf, isBash, isForeign } from './words.ts'
 
 /**
  * What rules judge of a call that runs a line. `approval_argument`: the line as rules see it, in another directory than the session's
@@ -34,71 +35,42 @@ const COMMANDS = 1000
 
 /** What will run there, before it does. */
 export async function readLine(line: string, { shell, cwd, around }: LinePlace): Promise<ReadLine> {
-  const script: ParsedScript = parse(line.length <= READ_CHARS ? line : '')
+  const isLong = line.length > READ_CHARS
+  const script = parse(isLong ? '' : line)
   const plain = !isBash(baseOf(shell))
+  const root = foundOf(script, false)
   const values = new Values()
-  const all: SyntaxNode[] = []
-  let clear = line.length <= READ_CHARS && !script.errors?.length
-  await walk(script, node => {
-    all.push(node)
+  const nodes: SyntaxNode[] = []
+  let uncertain = isLong || (script.errors?.length ?? 0) > 0
+  await walk(root, node => {
+    nodes.push(node)
     values.learn(node)
-    if (plain && isForeign(node)) clear = false
+    if (plain && isForeign(node)) uncertain = true
   })
-  const files = await filesOf(all, cwd, around)
+  const files = await filesOf(nodes, cwd, around)
   // nobody knows what a line names that is not taken apart: it counts as touching what is the server's own
-  const accesses = line.length <= READ_CHARS ? files.accesses : [{ kind: 'read' as const, path: around.home }]
+  const accesses = isLong ? [{ kind: 'read' as const, path: around.home }] : files.accesses
   const change = resolve(cwd) === resolve(around.cwd) ? undefined : `cd '${cwd.replaceAll("'", "'\\''")}'`
   const subject = change === undefined ? line : `${change} && ${line}`
-  const leaves = leavesOf(script)
+  const leaves = leavesOf(root)
+  uncertain ||= leaves.length > COMMANDS
   const parts: RulePart[] = []
-  let uncertain = !clear || leaves.length > COMMANDS
-  const add = async ({ node, fed }: Leaf, pieces: readonly Piece[]) => {
-    const commands = await CommandsIn.below(node, values, { plain, fed })
+  const add = async (found: Found, pieces: readonly Piece[]) => {
+    const commands = await commandsIn(found, values, plain)
     uncertain ||= commands.uncertain
-    const whole = parts.length > 0 ? undefined : (pattern: string) => matchText(pattern, line) || matchText(pattern, subject)
+    const isFirst = parts.length === 0
     parts.push({
       covers: coverage(pieces, subject),
-      names: pattern => commands.names(pattern) || whole?.(pattern) === true,
+      names: pattern => commands.names(pattern) || (isFirst && (matchText(pattern, line) || matchText(pattern, subject))),
       suspects: pattern => commands.suspects(pattern)
     })
   }
-  if (!uncertain) for (const leaf of leaves) await add(leaf, piecesOf(leaf.node, line, files, values))
-  if (parts.length === 0) await add({ node: script, fed: false }, [{ text: line, spelled: true }])
-  if (change !== undefined) await add({ node: parse(change), fed: false }, [{ text: change, spelled: false }])
-  return { approval_argument: subject, parts, uncertain, accesses }
-}
-
-/** A command of the line, and whether it gets its input from another one. */
-interface Leaf {
-  readonly node: SyntaxNode
-  readonly fed: boolean
-}
-
-/** The commands that lists, pipelines, groups and branches are made of. What assigns, defines or computes stays whole. */
-function leavesOf(node: SyntaxNode, fed = false): Leaf[] {
-  const all = (nodes: readonly SyntaxNode[]) => nodes.flatMap(each => leavesOf(each, fed))
-  switch (node.type) {
-    case 'Script':
-    case 'CompoundList':
-    case 'AndOr':
-      return all(node.commands)
-    case 'Pipeline':
-      return node.commands.flatMap((each, at) => leavesOf(each, fed || at > 0))
-    case 'Statement':
-      return leavesOf(node.command, fed)
-    case 'Subshell':
-    case 'BraceGroup':
-      return leavesOf(node.body, fed)
-    case 'If':
-      return all([node.clause, node.then, ...node.elif.flatMap(each => [each.clause, each.then]), ...(node.else ? [node.else] : [])])
-    case 'While':
-      return all([node.clause, node.body])
-    case 'Case':
-      if (![node.word, ...node.items.flatMap(item => item.pattern)].every(isPlain)) return [{ node, fed }]
-      return all(node.items.map(item => item.body))
-    case 'Redirected':
-      return node.redirects.every(isHarmless) ? leavesOf(node.command, fed && !node.redirects.some(isInput)) : [{ node, fed }]
-    default:
-      return [{ node, fed }]
+  if (!uncertain) for (const leaf of leaves) await add(leaf, piecesOf(leaf, line, files, values))
+  if (parts.length === 0) await add(root, [{ text: line, spelled: true }])
+  if (change !== undefined) {
+    const moved = foundOf(parse(change), false)
+    await walk(moved, () => undefined)
+    await add(moved, [{ text: change, spelled: false }])
   }
+  return { approval_argument: subject, parts, uncertain, accesses }
 }

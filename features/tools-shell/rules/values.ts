@@ -1,26 +1,6 @@
-/** What is asked of all of a text before its commands are looked at: its nodes one by one, and what its variables may hold. */
-import { type Command, forEachChild, type SyntaxNode, type Word, type WordPart } from 'unbash'
-import { yieldToLoop } from '../../../kernel/index.ts'
+/** What the variables of a line may hold. */
+import type { Command, SyntaxNode, Word, WordPart } from 'unbash'
 import { list, literal } from './words.ts'
-
-/** Looks at every node, in the order of the text; yields to the loop in between. */
-export async function walk(root: SyntaxNode, look: (node: SyntaxNode) => void): Promise<void> {
-  const todo = [root]
-  for (let node = todo.pop(); node; node = todo.pop()) {
-    look(node)
-    todo.push(...childrenOf(node).reverse())
-    const others = yieldToLoop()
-    if (others) await others
-  }
-}
-
-export function childrenOf(node: SyntaxNode): SyntaxNode[] {
-  const children: SyntaxNode[] = []
-  forEachChild(node, child => {
-    children.push(child)
-  })
-  return children
-}
 
 /** Builtins that assign to the variables that they are given by name. */
 const assigning = new Set(list('declare export getopts let local mapfile printf read readarray readonly typeset'))
