@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { StepInjectors } from '../../../features/agent/index.ts'
 import { openSide } from '../../../features/fork/index.ts'
 import fork from '../../../features/fork/pack.ts'
 import { Llm, NoProvider } from '../../../features/llm/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { readSession } from '../../../features/sessions/index.ts'
+import { Tools } from '../../../features/tools/index.ts'
 import tools from '../../../features/tools/pack.ts'
-import { AppError } from '../../../kernel/index.ts'
+import { AppError, definePack } from '../../../kernel/index.ts'
 import { stub } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { startAgent } from '../agent/start.ts'
+import { scripted } from '../tools/fakes.ts'
 
 const packs = [tools, permissions, fork]
 
@@ -37,6 +40,36 @@ test('a side conversation knows what was said, runs no tools, and leaves the mai
   assert.equal((await scene.call(readSession, { params })).data.last_prompt, 'my favourite colour is blue')
   // Nothing that was told before is told again for the new agent.
   assert.equal(scene.events.filter(({ type }) => type === 'turn.started').length, 2)
+})
+
+test('what it begins with is what the model of the main conversation sees: reminders apart, calls with their results and notes', async t => {
+  const again = { output: 'try it in the morning', is_error: true, note: 'said to the model alone' }
+  const reminders = ['today is a holiday']
+  const said = definePack({
+    name: 'said',
+    setup(ctx) {
+      ctx.contribute(Tools, scripted({ name: 'Ask', run: () => again }))
+      ctx.contribute(StepInjectors, { variant: 'day', inject: () => reminders.splice(0).map(text => ({ text }))[0] })
+    }
+  })
+  const llm = scriptedLlm([{ type: 'text', text: 'let me ask' }, ...toolCalls({ id: 'a', name: 'Ask' })], 'tomorrow', 'side', 'main')
+  const scene = await startAgent(t, llm, { packs: [...packs, said] })
+  await scene.prompt('when?', { permission_mode: 'yolo' })
+  await scene.settled(1)
+
+  const { agent_id } = (await scene.call(openSide, { params: { session_id: scene.session_id } })).data
+  await scene.prompt('aside', { agent_id })
+  await scene.settled(2)
+  await scene.prompt('go on')
+  await scene.settled(3)
+
+  const [, , side, main] = llm.requests
+  const before = main?.messages.slice(
+    0,
+    main.messages.findIndex(message => JSON.stringify(message).includes('go on'))
+  )
+  assert.match(JSON.stringify(before), /when\?.*holiday.*let me ask.*try it in the morning.*said to the model alone.*tomorrow/)
+  assert.deepEqual(side?.messages.slice(0, before?.length), before)
 })
 
 test('it opens beside a running turn, which goes on', async t => {
