@@ -2,13 +2,18 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { protocolVersion, wireStore } from '../../../features/history/contract.ts'
+import { copiedEpoch } from '../../../features/history/copy.ts'
 import type { HistoryPorts } from '../../../features/history/history.ts'
 import type { CoreRecord, History, HistoryRecord, StateSpec } from '../../../features/history/index.ts'
-import { hasPrompt } from '../../../features/history/open.ts'
+import { hasPrompt, readStored, wasClosed } from '../../../features/history/open.ts'
+import { told } from '../../../features/history/records.ts'
+import type { AgentHost } from '../../../features/sessions/index.ts'
+import type { PackContext } from '../../../kernel/index.ts'
 import { createStorage } from '../../../kernel/storage/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type MemoryLog, memoryLog, openHistory } from '../../helpers/memory-history.ts'
 import { freshDir, warnings } from '../../helpers/temp.ts'
+import { silent } from '../tools/fakes.ts'
 
 const text = (value: string) => [{ type: 'text', text: value }]
 const call = (id: string) => ({ id, name: 'Read', arguments: '{}' })
@@ -251,6 +256,67 @@ test('how far events were told is on record when the event journal has them on d
   await history.append(said('g'))
   await history.append(said('h'))
   assert.equal(marks(log).at(-1), 1, 'a journal that began anew')
+})
+
+test('a write that is told in two goes counts as told behind the second; marks are no more than one per 16 KB', async () => {
+  const log = memoryLog()
+  const { it, ports } = journal()
+  const history = await openHistory(log, { ...ports, events, toldBytes: 0 })
+  const both = await history.write(said('a'), said('b'))
+  both.tell(1)
+  Object.assign(it, { given: 1, written: 1 })
+  await history.append(said('c'))
+  assert.deepEqual(marks(log), [])
+  both.tell()
+  await history.append(said('d'))
+  assert.deepEqual(marks(log), [1])
+
+  const seldom = memoryLog()
+  const rare = await openHistory(seldom, { ...ports, events })
+  for (const id of ['a', 'b', 'c']) await rare.append(said(id))
+  assert.deepEqual(marks(seldom), [])
+  await rare.close()
+  assert.deepEqual(marks(seldom), [1])
+})
+
+test('a journal was closed when its last record says that all was told, and the event journal still has that', async () => {
+  const wasTold = async (kept: { seq: number; epoch: string } | undefined, ...records: { readonly type: string }[]) => {
+    const log = memoryLog()
+    for (const record of records) await log.append('wire', record)
+    const ctx = { streams: { watermark: () => kept } } as unknown as PackContext
+    return await wasClosed(ctx, { session: { id: 'session_a' } } as AgentHost, log)
+  }
+  const last = told.of({ at: 1, seq: 7, epoch: 'e' })
+  assert.equal(await wasTold(undefined), true, 'nothing is on record')
+  assert.equal(await wasTold({ seq: 7, epoch: 'e' }, said('a'), last), true)
+  assert.equal(await wasTold({ seq: 6, epoch: 'e' }, said('a'), last), false, 'a power failure took events')
+  assert.equal(await wasTold({ seq: 7, epoch: 'anew' }, said('a'), last), false, 'the event journal began anew')
+  assert.equal(await wasTold(undefined, said('a'), last), false)
+  assert.equal(await wasTold({ seq: 7, epoch: 'e' }, last, said('a')), false, 'something came behind')
+  assert.equal(await wasTold({ seq: 7, epoch: 'e' }, said('a'), said('b'), last), false, 'something came before the mark')
+  assert.equal(await wasTold(undefined, said('a'), told.of({ at: 1, seq: 0, epoch: copiedEpoch })), true, 'a copy')
+})
+
+test('what is known of a stored journal is brought up to date, unless the journal is another one, or undo may have come', async () => {
+  const counted = (rewinds: boolean): StateSpec<number> => ({
+    name: 'counted',
+    version: 1,
+    initial: () => 0,
+    reduce: (state, record) => (record.type === 'message' ? state + 1 : state),
+    rewinds
+  })
+  const read = async (records: number, known: { state: number; end: number }, rewinds = false) => {
+    const log = memoryLog()
+    for (let n = 0; n < records; n++) await log.append('wire', said(`m${n}`))
+    const ctx = { log: silent, now: () => new Date(0) } as unknown as PackContext
+    const { state, end } = await readStored(ctx, log, counted(rewinds), known)
+    return [state, end]
+  }
+  const known = { state: 100, end: 2 }
+  assert.deepEqual(await read(2, known), [100, 2])
+  assert.deepEqual(await read(3, known), [101, 3])
+  assert.deepEqual(await read(1, known), [1, 1])
+  assert.deepEqual(await read(3, known, true), [3, 3])
 })
 
 test('what was not told before a process died is told once by the next one, and only what the event journal does not have', async () => {

@@ -263,8 +263,17 @@ test('a copy ends where it is to end, whatever got on record behind that meanwhi
   const [from, to] = [await freshDir(), join(await freshDir(), 'copy')]
   await writeFile(join(from, 'wire.jsonl'), 'one\ntwo\n')
   const told: object[] = []
-  const target = { append: async (_id: string, record: object) => void told.push(record), release: async () => undefined }
+  const append = async (_id: string, ...records: object[]) => ({ end: 100 * told.push(...records) })
+  const target = { append, release: async () => undefined }
   const logs = { source: target, target } as unknown as Pick<JournalCopy, 'source' | 'target'>
   await copyJournal({ from, to, ...logs, end: 4, now: () => new Date(0) }, [])
   assert.equal(await readFile(join(to, 'wire.jsonl'), 'utf8'), 'one\n')
+  const mark = { type: 'told', seq: 0, epoch: '', time: 0 }
+  assert.deepEqual(told.splice(0), [{ ...mark, at: 4 }])
+  // What is put behind it counts as told, too.
+  await copyJournal({ from, to: join(await freshDir(), 'copy'), ...logs, end: 4, now: () => new Date(0) }, [{ type: 'note' }])
+  assert.deepEqual(told, [
+    { type: 'note', time: 0 },
+    { ...mark, at: 100 }
+  ])
 })

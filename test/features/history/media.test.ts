@@ -223,6 +223,44 @@ test('a medium of a message is read by the id that events tell, in ranges, and c
   assert.equal((await blobsIn(server)).length, 1)
 })
 
+test('what a medium is its first bytes say, whatever the prompt called it', async t => {
+  const server = await startAgent(t, seeing('one'))
+  const begins = [
+    ['GIF89a', 'image/gif'],
+    ['\xff\xd8\xff\xe0', 'image/jpeg'],
+    ['RIFF\0\0\0\0WEBP', 'image/webp'],
+    ['RIFF\0\0\0\0WAVE', 'application/octet-stream'],
+    ['\0\0\0\x20ftypisom', 'video/mp4'],
+    ['\x1a\x45\xdf\xa3', 'video/webm'],
+    ['<script>alert(1)</script>', 'application/octet-stream']
+  ] as const
+  const media = begins.map(([head]) => Buffer.concat([Buffer.from(head, 'latin1'), randomBytes(5_000)]))
+  const source = (bytes: Buffer) => ({ kind: 'base64', media_type: 'text/html', data: bytes.toString('base64') })
+  await submit(server, ...media.map(bytes => ({ type: 'image', source: source(bytes) })))
+  await server.settled(1)
+
+  const read = (bytes: Buffer) => server.rest.raw('GET', `/api/v1/sessions/${server.session_id}/media/${digest(bytes)}`)
+  const types = (await Promise.all(media.map(read))).map(({ headers }) => headers['content-type'])
+  assert.deepEqual(
+    types,
+    begins.map(([, type]) => type)
+  )
+})
+
+test('a video of 20 MiB is shown to a model that takes videos, a larger one is named', async () => {
+  const file_id = `f_${'0'.repeat(26)}`
+  const part = { type: 'video', source: { kind: 'session_media', file_id } }
+  const facts = { file_id, name: 'clip.mp4', media_type: 'video/mp4', file: import.meta.filename }
+  const shown = async (size: number, videos: boolean) => {
+    const media = new Media({} as BlobStore, new MediaCache(), silent, { find: async () => ({ ...facts, size }) })
+    return (await media.forModel(part, { images: true, videos })).map(({ type, text }) => text ?? type)
+  }
+  const where = `the file is ${facts.file}]`
+  assert.deepEqual(await shown(20 * 1024 * 1024, true), [`Video "clip.mp4": ${facts.file}`, 'video'])
+  assert.deepEqual(await shown(20 * 1024 * 1024 + 1, true), [`[video "clip.mp4": this model cannot see videos above 20 MiB; ${where}`])
+  assert.deepEqual(await shown(1, false), [`[video "clip.mp4": this model cannot see videos; ${where}`])
+})
+
 test('an unknown medium, and one of an unknown session, answer HTTP 404 with an envelope', async t => {
   const server = await startAgent(t, seeing('ok'))
   await server.prompt('hello')
