@@ -34,6 +34,9 @@ export interface TurnEntry {
 }
 
 /** Where the record of a prompt is. */
+export type PromptPlace = Pick<TurnEntry, 'prompt_id' | 'prompt_at' | 'prompt_end'>
+
+/** The same, by the id of the prompt. */
 interface Accepted {
   readonly at: number
   end?: number
@@ -129,6 +132,15 @@ export class TranscriptIndex {
   /** A turn, a request or a task has not ended. */
   get isOpen(): boolean {
     return this.entries.at(-1)?.state === 'running' || this.entities.isOpen
+  }
+
+  /** Where the prompts are that are not over. */
+  waiting(): PromptPlace[] {
+    return [...this.accepted].map(([prompt_id, { at, end }]) => ({
+      prompt_id,
+      prompt_at: at,
+      ...(end === undefined ? {} : { prompt_end: end })
+    }))
   }
 
   /** The present values, shared with those who remembered the same. */

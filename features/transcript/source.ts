@@ -1,7 +1,7 @@
 /** The transcript of one agent as it is now: on disk, and for a loaded session with what streams. */
 import type { LogEntry, LogRange } from '../../kernel/index.ts'
 import { coreRecord, type HistoryRecord, type WirePart } from '../history/index.ts'
-import type { TranscriptIndex, TurnEntry } from './index-state.ts'
+import type { PromptPlace, TranscriptIndex, TurnEntry } from './index-state.ts'
 import type { Frame, Snapshot } from './shapes.ts'
 import { type Contents, TurnFold } from './turn-fold.ts'
 
@@ -32,7 +32,7 @@ export function sourceOf(index: TranscriptIndex, rest: Pick<Source, 'end' | 'rec
 /** Content of a prompt, from its own record. */
 export async function contentAt(
   { records, end }: Pick<Source, 'records' | 'end'>,
-  { prompt_at: from, prompt_end: to = end }: Pick<TurnEntry, 'prompt_at' | 'prompt_end'>
+  { prompt_at: from, prompt_end: to = end }: PromptPlace
 ): Promise<readonly WirePart[]> {
   if (from === undefined) return []
   for await (const { value } of records({ from, to })) {
@@ -42,20 +42,26 @@ export async function contentAt(
   return []
 }
 
-/** A timeline of the records between two positions, the first of them that of a turn (or 0). */
-export async function foldRange(source: Pick<Source, 'records' | 'end' | 'entries'>, from: number, to: number): Promise<TurnFold> {
-  const fold = new TurnFold(await contentsBefore(source, from, to))
+/** A timeline of the records between two positions, the first of them that of a turn (or 0). `waiting`: prompts of turns that are to come. */
+export async function foldRange(
+  source: Pick<Source, 'records' | 'end' | 'entries'>,
+  from: number,
+  to: number,
+  waiting: readonly PromptPlace[] = []
+): Promise<TurnFold> {
+  const begun = source.entries.filter(({ at }) => at >= from && at < to)
+  const fold = new TurnFold(await contentsBefore(source, from, [...begun, ...waiting]))
   if (from < to) for await (const { value, at } of source.records({ from, to })) fold.take(value, at)
   return fold
 }
 
-/** Contents of the prompts of turns in a range that were accepted before it. */
-async function contentsBefore(source: Pick<Source, 'records' | 'end' | 'entries'>, from: number, to: number): Promise<Contents> {
+/** Contents of those prompts that were accepted before a position. */
+async function contentsBefore(source: Pick<Source, 'records' | 'end'>, from: number, prompts: readonly PromptPlace[]): Promise<Contents> {
   const contents = new Map<string, readonly WirePart[]>()
-  for (const entry of source.entries) {
-    const { at, prompt_at, prompt_id } = entry
-    if (at < from || at >= to || prompt_at === undefined || prompt_at >= from || prompt_id === undefined) continue
-    contents.set(prompt_id, await contentAt(source, entry))
+  for (const place of prompts) {
+    const { prompt_at, prompt_id } = place
+    if (prompt_at === undefined || prompt_at >= from || prompt_id === undefined) continue
+    contents.set(prompt_id, await contentAt(source, place))
   }
   return contents
 }

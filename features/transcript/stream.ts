@@ -78,9 +78,10 @@ export class AgentStream {
     this.#opened = { history, index, tracked, journal }
     if (!this.#closed) index.listeners.add(this.#record)
     const entries = index.entries.map(entry => ({ ...entry }))
+    const waiting = index.waiting()
     const source = { end, entries, records: (range: Parameters<History['records']>[0]) => history.records(range) }
     const from = entries.at(-1)?.at ?? 0
-    this.#fold = await foldRange(source, from, end)
+    this.#fold = await foldRange(source, from, end, waiting)
     this.#older = from > 0
     if (streams) {
       this.#fold.streamed('thinking', streams.turn_id, streams.thinking_text)

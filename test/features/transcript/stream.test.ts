@@ -232,6 +232,37 @@ test('after kill -9 a client that goes on gets a baseline, and numbers above all
   ])
 })
 
+test('prompts that waited before somebody first looked are shown when their turns begin', async t => {
+  const home = await freshDir()
+  const never = latch()
+  const server = await start(t, scriptedLlm([{ type: 'wait', until: never.opened }]), { home })
+  await server.prompt('one')
+  await server.waitFor(({ type }) => type === 'turn.started')
+  for (const text of ['two', 'three']) await server.prompt(text)
+  const copy = await copyOfHome(home)
+  never.open()
+  await server.stop()
+
+  const gate = latch()
+  const other = await start(t, scriptedLlm([{ type: 'wait', until: gate.opened }], 'done'), { home: copy, session_id: server.session_id })
+  await other.prompt('four')
+  await other.waitFor(({ type, payload }) => type === 'turn.started' && (payload as { turnId: number }).turnId === 1)
+  const socket = await other.connect()
+  await follow(socket, other, { '*': 'delta' })
+  gate.open()
+  await socket.next(
+    ({ type, payload }) =>
+      type === 'transcript.ops' && payload.ops.some((op: Op) => op.op === 'turn.upsert' && op.turn.ordinal === 3 && op.turn.endedAt)
+  )
+  const begun = opsIn(socket).flatMap(op =>
+    op.op === 'turn.upsert' && op.turn.state === 'running' ? [[op.turn.ordinal, op.turn.prompt]] : []
+  )
+  assert.deepEqual(begun, [
+    [2, 'three'],
+    [3, 'four']
+  ])
+})
+
 test('who subscribes anew with a cursor has its replay first, without what the transcript says, and then a baseline', async t => {
   const server = await start(t, scriptedLlm('hello'))
   await server.prompt('go')
