@@ -67,7 +67,7 @@ export default definePack({
     const blocks = ctx.collect(PromptBlocks)
     const repairs = ctx.collect(AgentRepairs)
     const statusFacts = ctx.collect(StatusFacts)
-    const facts: Agents['facts'] = (agent, place) => factsOf(statusFacts.entries(), agent, place, ctx)
+    const facts: Agents['facts'] = (of, place) => factsOf(statusFacts.entries(), of, place, ctx)
     const contributed = ctx.collect(AgentProfiles)
     const profileSources = ctx.collect(AgentProfileSources)
     const profilesOf = (session: Session) =>

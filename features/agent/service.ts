@@ -251,8 +251,8 @@ export const AgentProfileSources = extensionPoint<AgentProfileSource>('agent-pro
 export interface Agents {
   /** Known profiles: `agent` (default), `coder`, `explore`, `plan`, those of packs, and those of a session. */
   profiles(session?: Session): readonly AgentProfile[]
-  /** What packs say of an agent (`StatusFacts`), with built-in values where nobody does; undefined: of a session without one. */
-  facts(agent: AgentHost | undefined, place: StatusPlace): Readonly<Record<string, unknown>>
+  /** What packs say (`StatusFacts`) of an agent, or of a session without one, with built-in values where nobody does. */
+  facts(of: AgentHost | Session, place: StatusPlace): Readonly<Record<string, unknown>>
   of(host: AgentHost): Promise<Agent>
   /** Whether `of` was called since its session was loaded: an agent that is not open runs nothing. */
   isOpen(host: AgentHost): boolean

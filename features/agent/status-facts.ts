@@ -1,6 +1,6 @@
 /** What packs say of an agent beside what the engine knows: whether it plans, works in a swarm, follows a goal. */
 import { type Accounts, type Contribution, extensionPoint } from '../../kernel/index.ts'
-import type { AgentHost } from '../sessions/index.ts'
+import type { AgentHost, Session } from '../sessions/index.ts'
 
 /** `status`: the rollup of `GET status`. `event`: `agent.status.updated`. `snapshot`: the top level of the snapshot. */
 export type StatusPlace = 'status' | 'event' | 'snapshot'
@@ -17,7 +17,7 @@ export interface StatusFact {
   /** Now; JSON. undefined: the field is left out, or has its built-in value. Called often, so it does no I/O. */
   value(agent: AgentHost): unknown
   /** The same for the main agent of a session that has none yet. */
-  initial?(): unknown
+  initial?(session: Session): unknown
 }
 export const StatusFacts = extensionPoint<StatusFact>('status-facts')
 
@@ -29,26 +29,27 @@ const defaults: Readonly<Record<StatusPlace, Readonly<Record<string, unknown>>>>
 }
 
 /**
- * The facts for one place. `agent` undefined: the session has none yet. A fact that fails is left out, and reported unless its agent was
+ * The facts for one place, of an agent, or of a session that has none yet. A fact that fails is left out, and reported unless its agent was
  * closed.
  */
 export function factsOf(
   facts: readonly Contribution<StatusFact>[],
-  agent: AgentHost | undefined,
+  of: AgentHost | Session,
   place: StatusPlace,
   accounts: Accounts
 ): Record<string, unknown> {
   const found: Record<string, unknown> = {}
+  const tell = 'session' in of ? (fact: StatusFact) => fact.value(of) : (fact: StatusFact) => fact.initial?.(of)
   for (const { pack, item } of facts) {
     const { field, places = ['status', 'event'] } = item
     const name = place === 'event' ? field.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : field
     if (!places.includes(place) || name in found) continue
     const what = `status fact ${field}`
     try {
-      const value = accounts.onAccountOf(pack, what, () => (agent ? item.value(agent) : item.initial?.()))
+      const value = accounts.onAccountOf(pack, what, () => tell(item))
       if (value !== undefined) found[name] = value
     } catch (error) {
-      if (!agent?.scope.closed) accounts.blame(pack, what, error)
+      if (!of.scope.closed) accounts.blame(pack, what, error)
     }
   }
   return { ...defaults[place], ...found }

@@ -37,7 +37,7 @@ export function later(own: SetMode | undefined, main: SetMode | undefined): SetM
 
 /** Only explicit settings are recorded; without a history they live in memory. */
 export class AgentPermissions {
-  /** Where nothing was set: the configured default at the time the agent was loaded. */
+  /** Where nothing was set: the default of the session. */
   readonly fallback: PermissionMode
   readonly #history: History | undefined
   #state: { value: Recorded }

@@ -1,6 +1,6 @@
 /** What others see of permissions: the service, and the sections of the configuration (contract 1, `default_permission_mode`, `permission`). */
 import { oneOf, problems, type Static, serviceToken, Type } from '../../kernel/index.ts'
-import type { AgentHost } from '../sessions/index.ts'
+import type { AgentHost, Session } from '../sessions/index.ts'
 
 /** manual asks, yolo approves what no rule or danger holds back, auto approves everything that no rule denies. */
 export const PermissionMode = oneOf(['manual', 'yolo', 'auto'])
@@ -19,8 +19,8 @@ export interface Permissions {
    * `default_permission_mode`, else manual.
    */
   mode(agent: AgentHost): Promise<PermissionMode>
-  /** Mode of an agent for which none was set: config `default_permission_mode`. */
-  defaultMode(): Promise<PermissionMode>
+  /** Mode of an agent of the session for which none was set: config `default_permission_mode` as it was when the session was made. */
+  defaultMode(session: Session): Promise<PermissionMode>
   /**
    * From the main agent it counts for all agents of the session, and opens none of them. Recorded on disk before it resolves, and announced
    * for the agents at work whose mode changed (`agent.status.updated`).

@@ -1,13 +1,13 @@
 /** Wires permissions: state per agent, rules from the configuration, and the gate before every tool call. */
-import { definePack, defineSlot } from '../../kernel/index.ts'
+import { definePack, defineSlot, problems } from '../../kernel/index.ts'
 import { Agents, StepInjectors } from '../agent/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Histories, HistoryStates } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
-import type { AgentHost } from '../sessions/index.ts'
+import { type AgentHost, SessionDefaults } from '../sessions/index.ts'
 import { ToolAuthority } from '../tools/index.ts'
 import { AgentPermissions, later, permissionState } from './agent-permissions.ts'
-import { type Approval, defaultModeSection, Permissions, permissionSection } from './contract.ts'
+import { type Approval, defaultModeSection, PermissionMode, Permissions, permissionSection } from './contract.ts'
 import { permit, readable } from './gate.ts'
 import { modeReminder, modeVariant } from './reminder.ts'
 import { type Rule, rulesOf } from './rules.ts'
@@ -24,7 +24,7 @@ export default definePack({
     ctx.contribute(HistoryStates, permissionState)
 
     const slot = defineSlot<Promise<AgentPermissions>, AgentHost>('permissions', async agent => {
-      return await AgentPermissions.open(await histories()?.of(agent), await permissions.defaultMode())
+      return await AgentPermissions.open(await histories()?.of(agent), await permissions.defaultMode(agent.session))
     })
     ctx.slot(slot)
 
@@ -35,10 +35,16 @@ export default definePack({
 
     const mainOf = async ({ session }: AgentHost) => await session.agent('main')?.get(slot)
 
+    const configured = async () => {
+      await config()?.ready()
+      return config()?.get(defaultModeSection) ?? defaultModeSection.default
+    }
+    ctx.contribute(SessionDefaults, { name: 'permission_mode', value: configured })
+
     const permissions: Permissions = {
-      async defaultMode() {
-        await config()?.ready()
-        return config()?.get(defaultModeSection) ?? defaultModeSection.default
+      async defaultMode({ state }) {
+        const kept = state.defaults?.permission_mode
+        return problems(PermissionMode, kept).length === 0 ? (kept as PermissionMode) : await configured()
       },
       async mode(agent) {
         const { own, fallback } = await agent.get(slot)

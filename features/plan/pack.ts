@@ -5,7 +5,7 @@ import { Config, defaultPlanModeSection, planModeSection } from '../config/index
 import { Histories, type HistoryRecord, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
 import { approvals, Interactions } from '../interactions/index.ts'
 import { Permissions } from '../permissions/index.ts'
-import { AgentConfigHandlers, type AgentHost, agentCreated, Sessions } from '../sessions/index.ts'
+import { AgentConfigHandlers, type AgentHost, agentCreated, type Session, SessionDefaults, Sessions } from '../sessions/index.ts'
 import { ToolHooks, Tools } from '../tools/index.ts'
 import { AgentPlan } from './agent-plan.ts'
 import { planRevised, planRevision, revisionStore } from './contract.ts'
@@ -27,14 +27,22 @@ export default definePack({
   needs: { sessions: Sessions, histories: Histories, agents: Agents, hooks: ToolHooks },
   optional: { config: Config, interactions: Interactions, permissions: Permissions },
   setup(ctx, { sessions, histories, agents, hooks, config, interactions, permissions }) {
-    /** Whether new sessions begin in plan mode. */
-    const byDefault = () => (config()?.get(defaultPlanModeSection) || config()?.get(planModeSection)) ?? false
+    const configured = () => (config()?.get(defaultPlanModeSection) || config()?.get(planModeSection)) ?? false
+    ctx.contribute(SessionDefaults, {
+      name: 'plan_mode',
+      async value() {
+        await config()?.ready()
+        return configured()
+      }
+    })
+    /** Whether the session begins in plan mode. */
+    const byDefault = ({ state }: Session) => (state.defaults?.plan_mode ?? configured()) === true
 
     const open = async (agent: AgentHost, created: boolean): Promise<AgentPlan> => {
       const plan = await AgentPlan.open(agent, await histories.of(agent), agent.store(revisionStore))
       const begins = agent.record.type === 'main' && agent.session.writable && (created || plan.untouched)
       await config()?.ready()
-      if (begins && byDefault()) await plan.enter('default')
+      if (begins && byDefault(agent.session)) await plan.enter('default')
       return plan
     }
     /** Main agents that were made just now: their session begins. */
@@ -115,7 +123,7 @@ export default definePack({
       field: 'plan_mode',
       value(agent) {
         const { plan } = agent.get(slot)
-        return plan ? plan.active : created.has(agent) && agent.record.type === 'main' && byDefault()
+        return plan ? plan.active : created.has(agent) && agent.record.type === 'main' && byDefault(agent.session)
       },
       initial: byDefault
     })

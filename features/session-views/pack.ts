@@ -40,11 +40,11 @@ export default definePack({
         const context_tokens = usage?.context_tokens ?? 0
         const last_failure = agent?.lastFailure()
         return {
-          ...(agents.facts(host, 'status') as { plan_mode: boolean; swarm_mode: boolean }), // in tests the reply is held against its shape
+          ...(agents.facts(host ?? session, 'status') as { plan_mode: boolean; swarm_mode: boolean }), // in tests the reply is held against its shape
           busy: session.work.busy,
           ...(model === undefined ? {} : { model }),
           thinking_level: agent?.effort() ?? '',
-          permission: (await (host ? permissions()?.mode(host) : permissions()?.defaultMode())) ?? 'manual',
+          permission: (await (host ? permissions()?.mode(host) : permissions()?.defaultMode(session))) ?? 'manual',
           context_tokens,
           ...(max === undefined ? {} : { max_context_tokens: max, context_usage: Math.min(1, context_tokens / max) }),
           ...(last_failure && { last_failure })
@@ -83,7 +83,7 @@ export default definePack({
       })
       const pending_approvals = [...(interactions()?.pending(session, approvals) ?? [])]
       const pending_questions = [...(interactions()?.waiting(session, 'question') ?? [])]
-      const facts = agents.facts(host, 'snapshot')
+      const facts = agents.facts(host ?? session, 'snapshot')
       await ctx.streams.flushed(session_id)
       return {
         ...facts,

@@ -329,6 +329,7 @@ export const stateStore = defineStore({
         labels: Type.Optional(Type.Record(Type.String(), Type.String()))
       })
     ),
+    defaults: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     metadata: Type.Record(Type.String(), Type.Unknown())
   })
 })

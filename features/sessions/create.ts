@@ -49,7 +49,14 @@ export async function knownWorkspace(id: string, workspaces: Workspaces, field: 
 /** `session_<uuid>`. */
 export const newSessionId = (): string => `session_${randomUUID()}`
 
-export function firstState(id: string, workspace_id: string, cwd: string, input: CreateInput, now: Date): SessionState {
+export function firstState(
+  id: string,
+  workspace_id: string,
+  cwd: string,
+  input: CreateInput,
+  now: Date,
+  defaults?: Readonly<Record<string, unknown>>
+): SessionState {
   const at = now.toISOString()
   return {
     id,
@@ -62,6 +69,7 @@ export function firstState(id: string, workspace_id: string, cwd: string, input:
     updated_at: at,
     archived: false,
     agents: {},
+    ...(defaults && { defaults }),
     metadata: customMetadata(input.metadata ?? {})
   }
 }

@@ -29,7 +29,15 @@ import {
 } from './contract.ts'
 import { copiedState, customMetadata, firstState, knownWorkspace, newSessionId, placeOf, rescueState } from './create.ts'
 import { discardLeft } from './removal.ts'
-import { AgentConfigHandlers, type Session, SessionChecks, type SessionLive, type SessionState, Sessions } from './service.ts'
+import {
+  AgentConfigHandlers,
+  type Session,
+  SessionChecks,
+  SessionDefaults,
+  type SessionLive,
+  type SessionState,
+  Sessions
+} from './service.ts'
 import { type SessionFact, SharedSessions } from './shared.ts'
 import { SessionTable } from './table.ts'
 import { type ListQuery, listPage, queryProblem, sessionObject } from './view.ts'
@@ -73,6 +81,7 @@ export default definePack({
     const emitAgentCreated = ctx.event(agentCreated)
     const handlers = ctx.collect(AgentConfigHandlers)
     const checks = ctx.collect(SessionChecks)
+    const sessionDefaults = ctx.collect(SessionDefaults)
 
     let takenOver: () => void = () => undefined
     const catalog = new Catalog({
@@ -280,7 +289,8 @@ export default definePack({
     ctx.route(createSession, async ({ body }) => {
       for (const check of checks.items()) await check.check()
       const { workspace, cwd } = await placeOf(body, workspaces)
-      const state = firstState(newSessionId(), workspace.id, cwd, body, ctx.now())
+      const defaults = Object.fromEntries(await Promise.all(sessionDefaults.items().map(async each => [each.name, await each.value()])))
+      const state = firstState(newSessionId(), workspace.id, cwd, body, ctx.now(), defaults)
       return announce(await table.create(state))
     })
     ctx.route(listSessions, async ({ query }) => {

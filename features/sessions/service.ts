@@ -30,6 +30,8 @@ export interface SessionState {
   readonly child_of?: string
   readonly last_turn_reason?: TurnReason
   readonly agents: Readonly<Record<string, AgentRecord>>
+  /** By name, what `SessionDefaults` said when it was made; absent in a session from before there were any, and in one that was rebuilt. */
+  readonly defaults?: Readonly<Record<string, unknown>>
   /** Client metadata, without `cwd`. */
   readonly metadata: Readonly<Record<string, unknown>>
 }
@@ -207,3 +209,11 @@ export interface SessionCheck {
   check(): void | Promise<void>
 }
 export const SessionChecks = extensionPoint<SessionCheck>('session-checks')
+
+/** A value of the configuration that counts for new sessions only: each keeps what it was when it was made, a fork what its source keeps. */
+export interface SessionDefault {
+  readonly name: string
+  /** Now; JSON. */
+  value(): unknown
+}
+export const SessionDefaults = extensionPoint<SessionDefault>('session-defaults')

@@ -35,6 +35,31 @@ test('before the first prompt the status shows the permission mode that the sess
   assert.equal((await api('GET', `/sessions/${session_id}/status`)).data.permission, 'yolo')
 })
 
+test('a session keeps the modes that were the default when it was made, used or not, in its forks and after a restart; new ones have the new', async t => {
+  const first = await conversation(t, { toml: 'default_permission_mode = "auto"\ndefault_plan_mode = true' })
+  const { home, cwd, session_id: used, api } = first
+  const make = async (path: string, body: unknown) => (await api('POST', path, body)).data.id as string
+  const unused = await make('/sessions', { metadata: { cwd } })
+  await first.turn([])
+  const modesOf = async (from: typeof api, id: string) => {
+    const { permission, plan_mode } = (await from('GET', `/sessions/${id}/status`)).data
+    return [permission, plan_mode]
+  }
+
+  await api('POST', '/config', { default_permission_mode: 'yolo', default_plan_mode: false })
+
+  const later = await make('/sessions', { metadata: { cwd } })
+  const copy = await make(`/sessions/${unused}:fork`, {})
+  const expected = async (from: typeof api) => {
+    for (const id of [used, unused, copy]) assert.deepEqual(await modesOf(from, id), ['auto', true])
+    assert.deepEqual(await modesOf(from, later), ['yolo', false])
+  }
+  await expected(api)
+  await first.stop()
+  const again = await conversation(t, { home, cwd, session_id: used, toml: 'default_permission_mode = "manual"' })
+  await expected(again.api)
+})
+
 test('skills next to a prompt_id are a bad body only for a session that exists', async t => {
   const { api, session_id } = await conversation(t)
   const body = { content: [{ type: 'text', text: 'x' }], prompt_id: 'a', skills: [{ name: 'x' }] }
