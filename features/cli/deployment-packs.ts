@@ -22,7 +22,7 @@ export async function deploymentPacks(deployment: Deployment, warn?: (text: stri
     for (const text of loaded.gaveWay) warn?.(text)
     const { checkReplacements } = await import('./replacements.ts')
     const defaults = Object.keys(defaultPacks).map(name => () => loadDefaultPack(name))
-    packs.push(...(await checkReplacements(loaded.packs, deployment.replace, defaults)))
+    packs.push(...(await checkReplacements(loaded.packs, deployment, defaults)))
   }
   const known = [...new Set([...names, ...packs.map(pack => pack.name)])]
   if (failed.length === 0) checkPackNames('disable', deployment.disable, known)

@@ -1,7 +1,6 @@
 /** `svc-code pack add|remove`: what `[packs] load` of config.toml names; a running server follows at once. */
-import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { unwrap } from '../../client/index.ts'
 import { definePack, type Pack } from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
@@ -9,11 +8,12 @@ import { Config } from '../config/index.ts'
 import { defaultPacks, loadDefaultPack } from '../default-packs.ts'
 import type { PackItem } from '../packs/index.ts'
 import { CommandError } from './command-error.ts'
-import { homeOf, readDeployment } from './deployment.ts'
+import { type Deployment, homeOf, readDeployment } from './deployment.ts'
 import type { FlagValues } from './flags.ts'
 import type { Io } from './io.ts'
 import type { Origin } from './isolation/options.ts'
-import { fileOf, forgetModule, installedDir, loadPacks, originOf } from './load-pack.ts'
+import { fileOf, forgetModule, loadPacks, originOf } from './load-pack.ts'
+import { install, oneAtATime, settle, uninstall } from './pack-modules.ts'
 import { rowOf } from './pack-rows.ts'
 import { runningServer } from './servers.ts'
 
@@ -23,26 +23,35 @@ import { runningServer } from './servers.ts'
  */
 export async function addPack(word: string, flags: FlagValues, io: Io): Promise<number> {
   const home = homeOf(flags, io.env)
-  const deployment = await readDeployment({ home }, io.env)
   const path = resolve(word)
   const tarball = /\.(?:tgz|tar\.gz)$/.test(word)
   if ((word.startsWith('.') || word.startsWith('/') || tarball) && !existsSync(path)) throw new CommandError(`there is no ${path}`)
-  const byPath = existsSync(path) && !tarball
-  const known = byPath ? listedAs({ spec: path, from: home }, deployment.load) : undefined
-  const spec = known ?? (byPath ? path : await install(home, tarball ? path : word, io))
-  const before = deployment.load.map(one => one.spec)
-  const listed = before.includes(spec)
-  const undo = async () => {
-    if (!byPath && !listed) await npm(home, ['uninstall', spec], io)
+  await readDeployment({ home }, io.env) // a fault of the file ends this before anything is made
+  return oneAtATime(home, async () => {
+    if (existsSync(path) && !tarball) return list(home, path, flags, io)
+    const { name, undo } = await install(home, tarball ? path : word, io)
+    try {
+      return await list(home, name, flags, io, undo)
+    } finally {
+      await settle(home)
+    }
+  })
+}
+
+/** Lists what is there now. `undo`: the way back of what was installed for it. */
+async function list(home: string, word: string, flags: FlagValues, io: Io, undo?: () => Promise<void>): Promise<number> {
+  const deployment = await readDeployment({ home }, io.env)
+  const spec = listedAs({ spec: word, from: home }, deployment.load) ?? word
+  const listed = deployment.load.some(one => one.spec === spec)
+  const refuse = async (text: string): Promise<never> => {
+    await undo?.()
+    throw new CommandError(text)
   }
   forgetModule(spec, home)
   const inside = flags['in-process'] ?? false
-  const { isolation } = deployment
+  const { isolation, isolate } = deployment
   const { packs, failed } = await loadPacks([{ spec, from: home }], Object.keys(defaultPacks), undefined, { isolate: !inside, isolation })
-  if (failed.length > 0) {
-    await undo()
-    throw new CommandError(`not added: ${failed.join('; ')}`)
-  }
+  if (failed.length > 0) await refuse(`not added: ${failed.join('; ')}`)
   const names = packs.map(pack => pack.name)
   const others = await loadPacks(
     deployment.load.filter(one => one.spec !== spec),
@@ -52,14 +61,14 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
   )
   const twin = others.packs.find(pack => names.includes(pack.name))
   if (twin) {
-    await undo()
-    throw new CommandError(
-      `not added: a pack named '${twin.name}' is listed already, as ${originOf(twin)?.spec}; to have this one in its place: svc-code pack remove ${twin.name}`
+    const other = originOf(twin)?.spec
+    await refuse(
+      `not added: a pack named '${twin.name}' is listed already, as ${other}; to have this one in its place: svc-code pack remove ${twin.name}`
     )
   }
   await editPacks(home, table => {
-    table.load = listed ? before : [...before, spec]
-    isolated(table, names, !inside)
+    if (!table.load?.includes(spec)) table.load = [...(table.load ?? []), spec]
+    isolated(table, names, inside ? [] : names)
   })
   const did = listed ? `listed already as ${spec}:` : 'added'
   const { items, warnings } = await refresh(home, listed ? names : [])
@@ -72,14 +81,16 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
   const bad = rows.filter(row => row.state === 'Failed')
   if (bad.length > 0) {
     await editPacks(home, table => {
-      table.load = before
-      table.isolate = deployment.isolate
+      if (!listed) table.load = table.load?.filter(one => one !== spec)
+      isolated(table, names, typeof isolate === 'object' ? names.filter(name => isolate.includes(name)) : [])
     })
-    await refresh(home, [])
-    await undo()
+    await undo?.()
+    // What it was refused for is what there is to tell: without it the configuration may have a fault of its own.
+    await refresh(home, listed ? names : []).catch((error: Error) => io.err(`warning: ${error.message}\n`))
     const why = bad.map(row => `${row.name}: ${row.why}`).join('; ')
     const hint = !inside && /process of its own|another process/.test(why) ? ' (--in-process runs it in that of the server)' : ''
-    throw new CommandError(`${listed ? '' : 'not added: '}${why}${hint}`)
+    const state = listed ? (undo ? 'still the version before: ' : '') : 'not added: '
+    throw new CommandError(`${state}${why}${hint}`)
   }
   for (const row of rows) io.out(`${did} ${row.name}, ${row.state}${row.why === '' ? '' : `: ${row.why}`}\n`)
   return 0
@@ -88,6 +99,11 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
 /** By the name of the pack, or as it was added. */
 export async function removePack(word: string, flags: FlagValues, io: Io): Promise<number> {
   const home = homeOf(flags, io.env)
+  await readDeployment({ home }, io.env)
+  return oneAtATime(home, () => unlist(home, word, io))
+}
+
+async function unlist(home: string, word: string, io: Io): Promise<number> {
   const deployment = await readDeployment({ home }, io.env)
   const { load } = deployment
   const { packs, failed } = await loadPacks(load, [], undefined, deployment)
@@ -97,21 +113,28 @@ export async function removePack(word: string, flags: FlagValues, io: Io): Promi
   const files = load.filter(one => named.includes(one.spec)).flatMap(one => fileOf(one) ?? [])
   const specs = load.map(one => one.spec).filter((spec, at) => named.includes(spec) || files.includes(fileOf(load[at] as Origin) ?? ''))
   if (specs.length === 0) throw new CommandError(`[packs] load of config.toml names no pack '${word}'`)
-  const left = load.map(one => one.spec).filter(spec => !specs.includes(spec))
+  const gone = packs.filter(pack => specs.includes(originOf(pack)?.spec ?? '')).map(pack => pack.name)
+  const held = gone.flatMap(name => holders(name, deployment))
+  if (held.length > 0) throw new CommandError(`not removed: without it no server starts; first take ${held.join(', ')} out of config.toml`)
+  const stay = packs.map(pack => pack.name).filter(name => !gone.includes(name))
   await editPacks(home, table => {
-    table.load = left
-    const stay = packs.filter(pack => left.includes(originOf(pack)?.spec ?? '')).map(pack => pack.name)
+    table.load = table.load?.filter(spec => !specs.includes(spec))
     const isGone = (name: string) => name === word || (failed.length === 0 && !stay.includes(name))
     if (typeof table.isolate === 'object') table.isolate = table.isolate.filter(name => !isGone(name))
   })
   const { items } = await refresh(home, [])
-  const gone = packs.filter(pack => specs.includes(originOf(pack)?.spec ?? '')).map(pack => pack.name)
   const still = items?.some(item => gone.includes(item.name))
-  for (const spec of specs) if (existsSync(join(home, installedDir, 'node_modules', spec))) await npm(home, ['uninstall', spec], io)
+  for (const spec of specs) await uninstall(home, spec, io)
   const server =
     items === undefined ? '' : still ? '; the running server has it from its command line' : '; the running server goes on without it'
   io.out(`removed ${word}${server}\n`)
   return 0
+}
+
+/** Where else `[packs]` asks for a pack of this name. */
+function holders(name: string, { require, replace }: Deployment): string[] {
+  const services = Object.keys(replace).filter(id => replace[id] === name)
+  return [...(require.includes(name) ? [`'${name}' of [packs] require`] : []), ...services.map(id => `'${id}' of [packs.replace]`)]
 }
 
 /** How a file is named in the list; undefined when it is not in it. */
@@ -142,12 +165,10 @@ interface PacksTable {
   isolate?: boolean | readonly string[] | undefined
 }
 
-/** Puts names into `isolate`, or takes them out. What is said of all packs stays, unless it says the opposite of these. */
-function isolated(table: PacksTable, names: readonly string[], apart: boolean): void {
+/** Which of these packs `isolate` names. What is said of all packs stays, unless it says the opposite of these. */
+function isolated(table: PacksTable, names: readonly string[], apart: readonly string[]): void {
   const { isolate = [] } = table
-  if (typeof isolate === 'boolean') return
-  const others = isolate.filter(name => !names.includes(name))
-  table.isolate = apart ? [...others, ...names] : others
+  if (typeof isolate !== 'boolean') table.isolate = [...isolate.filter(name => !names.includes(name)), ...apart]
 }
 
 /** Changes `[packs]`; the rest of the file keeps its words and order. */
@@ -179,41 +200,4 @@ async function editPacks(home: string, change: (table: PacksTable) => void): Pro
   } finally {
     await kernel.stop()
   }
-}
-
-/** Installs a package below the home; resolves to its name. */
-async function install(home: string, spec: string, io: Io): Promise<string> {
-  const dir = join(home, installedDir)
-  const manifest = join(dir, 'package.json')
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  if (!existsSync(manifest)) writeFileSync(manifest, '{ "private": true }\n')
-  await npm(home, ['install', spec], io)
-  const { dependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8')) as { dependencies?: Record<string, string> }
-  const wanted = spec.replace(/(?<=.)@[^/]*$/, '')
-  const found = Object.entries(dependencies).find(
-    ([name, from]) => name === wanted || (from.startsWith('file:') && basename(from) === basename(spec))
-  )
-  if (!found) throw new CommandError(`npm installed ${spec}, but not under a name that ${manifest} tells`)
-  return found[0]
-}
-
-/** What svc-code itself brings is not installed beside it: a pack gets the kernel that runs it. */
-async function npm(home: string, args: readonly string[], { env, err }: Io): Promise<void> {
-  const all = [
-    ...args,
-    '--prefix',
-    join(home, installedDir),
-    '--legacy-peer-deps',
-    '--omit=dev',
-    '--no-audit',
-    '--no-fund',
-    '--loglevel=error'
-  ]
-  const code = await new Promise<number | null>((done, fail) => {
-    const child = spawn('npm', all, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] })
-    child.stderr.on('data', chunk => err(String(chunk)))
-    child.once('error', error => fail(new CommandError(`npm cannot be run: ${error.message}`)))
-    child.once('close', done)
-  })
-  if (code !== 0) throw new CommandError(`npm ${args.join(' ')} ended with code ${code}`)
 }

@@ -1,5 +1,6 @@
 /** Services of the default packs are theirs: another pack provides one only where the operator names it in `[packs.replace]`. */
 import type { Pack } from '../../kernel/index.ts'
+import type { Deployment } from './deployment.ts'
 import { failedPack, originOf } from './load-pack.ts'
 
 /** A default pack, loaded on demand. */
@@ -7,11 +8,11 @@ export type DefaultPack = () => Promise<Pack>
 
 /**
  * The packs of third parties, those that provide a default service without being named for it made to fail with the reason.
- * `named`: pack by service id. Throws when an entry names a service of no default pack, or a pack that does not provide it.
+ * Throws when an entry of `replace` (pack by service id) names a service of no default pack, or a pack that does not provide it.
  */
 export async function checkReplacements(
   packs: readonly Pack[],
-  named: Readonly<Record<string, string>>,
+  { replace: named, disable }: Pick<Deployment, 'replace' | 'disable'>,
   defaults: readonly DefaultPack[]
 ): Promise<Pack[]> {
   if (Object.keys(named).length === 0 && packs.every(pack => pack.provides.length === 0)) return [...packs]
@@ -23,17 +24,18 @@ export async function checkReplacements(
     if (!provides) throw new Error(`packs.replace.${id} in config.toml: no loaded pack '${name}' provides '${id}'`)
   }
   return packs.map(pack => {
-    const taken = pack.provides.find(({ id }) => owners.has(id) && named[id] !== pack.name)
-    return taken
-      ? failedPack(
-          pack.name,
-          new Error(`it provides '${taken.id}' in place of ${owners.get(taken.id)}; ${hint(taken.id, pack.name)}`),
-          originOf(pack)
-        )
-      : pack
+    const isMeant = (id: string, owner: string) => named[id] === pack.name && disable.includes(owner)
+    for (const { id } of pack.provides) {
+      const owner = owners.get(id)
+      if (owner !== undefined && !isMeant(id, owner)) {
+        return failedPack(pack.name, new Error(`it provides '${id}' in place of ${owner}; ${hint(id, pack.name, owner)}`), originOf(pack))
+      }
+    }
+    return pack
   })
 }
 
-function hint(id: string, name: string): string {
-  return `where that is meant, config.toml says so: [packs.replace] ${/^[\w-]+$/.test(id) ? id : JSON.stringify(id)} = ${JSON.stringify(name)}`
+function hint(id: string, name: string, owner: string): string {
+  const key = /^[\w-]+$/.test(id) ? id : JSON.stringify(id)
+  return `where that is meant, config.toml says so: [packs] disable = ["${owner}"] and [packs.replace] ${key} = ${JSON.stringify(name)}`
 }

@@ -224,3 +224,64 @@ test('a pack that is listed or served already has no twin: another spelling is t
   assert.match(shadowed.stderr, /warning: .*'.*others', whose pack 'words' the command line brings already\n/)
   assert.deepEqual([await names(), await words()], [['words'], 'two'])
 })
+
+const plain = (name: string, version: string, setup = '') =>
+  `import { definePack } from 'svc-code/kernel'\nexport default definePack({ name: '${name}', version: '${version}', setup(ctx) {${setup}} })\n`
+
+test('packs that several commands add at once are all listed', async () => {
+  const dir = await freshDir()
+  const home = join(dir, 'home')
+  const names = ['one', 'two', 'three']
+  for (const name of names) await writeFile(join(dir, `${name}.mjs`), plain(name, '1.0.0'))
+
+  const added = await Promise.all(names.map(name => command(home, ['pack', 'add', join(dir, `${name}.mjs`)])))
+
+  assert.deepEqual(
+    added.map(({ code }) => code),
+    [0, 0, 0]
+  )
+  const listed = (await command(home, ['packs'])).stdout
+  for (const name of names) assert.match(listed, new RegExp(`^${name} +not started`, 'm'))
+  assert.equal(/^isolate = (.*)$/m.exec(await readFile(join(home, 'config.toml'), 'utf8'))?.[1]?.match(/\w+/g)?.length, 3)
+})
+
+test('a version that fails leaves the one before in its place', async t => {
+  const dir = await freshDir()
+  const home = join(dir, 'home')
+  await serve(t, home, '--port', '0')
+  const place = join(dir, 'keeper')
+  await mkdir(place)
+  const packed = async (version: string, setup: string) => {
+    await writeFile(join(place, 'package.json'), JSON.stringify({ name: 'svc-code-keeper', version, type: 'module', exports: './pack.js' }))
+    await writeFile(join(place, 'pack.js'), plain('keeper', version, setup))
+    assert.equal(spawnSync('npm', ['pack', '--silent'], { cwd: place }).status, 0)
+    return join(place, `svc-code-keeper-${version}.tgz`)
+  }
+  const keeper = async () => (await command(home, ['packs', 'keeper'])).stdout
+  assert.equal((await command(home, ['pack', 'add', await packed('1.0.0', '')])).code, 0)
+
+  const newer = await command(home, ['pack', 'add', await packed('2.0.0', 'ctx.slot({})')])
+
+  assert.equal(newer.code, 1)
+  assert.match(newer.stderr, /^svc-code: still the version before: keeper: ctx\.slot .*\(--in-process runs it/)
+  assert.match(await keeper(), /^keeper +Active, 1\.0\.0,[\s\S]*process \d+ of its own/)
+  const unreadable = await packed('3.0.0', '')
+  await writeFile(join(place, 'pack.js'), 'export default (')
+  assert.equal(spawnSync('npm', ['pack', '--silent'], { cwd: place }).status, 0)
+  assert.match((await command(home, ['pack', 'add', unreadable])).stderr, /^svc-code: not added: .*pack\.js:1: /)
+  assert.match(await keeper(), /^keeper +Active, 1\.0\.0/)
+})
+
+test('a pack that the configuration asks for elsewhere is not removed', async () => {
+  const dir = await freshDir()
+  const home = join(dir, 'home')
+  await mkdir(home)
+  await writeFile(join(dir, 'own.mjs'), plain('own', '1.0.0').replace('name:', "provides: [{ kind: 'service', id: 'uploads' }], name:"))
+  const config = `[packs]\nload = ["../own.mjs"]\ndisable = ["files"]\nrequire = ["own"]\n[packs.replace]\nuploads = "own"\n`
+  await writeFile(join(home, 'config.toml'), config)
+
+  const refused = await command(home, ['pack', 'remove', 'own'])
+
+  assert.match(refused.stderr, /not removed: without it no server starts; .* 'own' of \[packs\] require, 'uploads' of \[packs\.replace\]/)
+  assert.equal(await readFile(join(home, 'config.toml'), 'utf8'), config)
+})
