@@ -2,7 +2,8 @@
 import type { Call } from './call.ts'
 import { isInput, isNothing } from './files-in.ts'
 import { DYNAMIC, EXPANDING, type Findings, suspicion } from './findings.ts'
-import { isProgramVariable, programOf } from './programs.ts'
+import { leading } from './flags.ts'
+import { isProgramVariable, programKey, programOf } from './programs.ts'
 import { baseOf, isBash } from './words.ts'
 
 /** Flags before the name of a subcommand that are left out. */
@@ -19,8 +20,10 @@ export function lookAt(call: Call, found: Findings): void {
 
 /** What words of a command may be commands. */
 function positions(call: Call, found: Findings): void {
-  const { values, program, carried, begin } = call
-  const unknown = begin === undefined && (call.keepsCommands || program.unknown)
+  const { values, program, carried, mark } = call
+  const from = program.name === 'command' && carried === undefined ? 0 : program.runsOthers ? 1 : mark + 1
+  const begin = from > 0 && from < values.length ? from : undefined
+  const unknown = begin === undefined && (program.unknown || keepsCommands(call))
   if (unknown || program.interpreter) for (const text of call.inputs) found.later(() => found.program(text ?? ''), suspicion)
   if (begin === undefined && !unknown) return
   const runs = carried === undefined ? undefined : programOf(baseOf(values[carried]!))
@@ -41,48 +44,109 @@ function positions(call: Call, found: Findings): void {
 function begins(call: Call, found: Findings): void {
   const { words, values, program } = call
   const { name } = program
-  const [first = '', ...rest] = values
-  found.add([first, ...rest].join(' '))
+  const rest = values.slice(1)
+  found.add(values.join(' '))
   found.add([name, ...rest].join(' '))
   found.add([name.toLowerCase(), ...rest].join(' ')) // some file systems find it under any case
   for (let at = 0; at < Math.min(rest.length, LEADING) && (rest[at]!.startsWith('-') || rest[at - 1]?.startsWith('-')); at++)
     found.add([name, ...rest.slice(at + 1)].join(' ')) // `git -C dir push` is a `git push`
-  doubts(call, found)
+  if (keepsCommands(call) && words.some((_, at) => call.isDynamic(at))) found.doubt()
+  if (program.carrier || program.launcher || program.search || program.executing) carries(call, found)
   if (call.isDynamic(1)) found.suspect([name, DYNAMIC, ...rest.slice(1)].join(' '))
   if (words[1] && found.values.opens(words[1], false)) found.suspect([name, EXPANDING, ...rest.slice(1)].join(' '))
-  if (name === 'xargs' && call.carried === rest.length) found.suspect(`${rest.at(-1)} ${DYNAMIC}`)
-  if (call.standsFor !== undefined) found.suspect(call.standsFor)
   if (program.computes) for (const word of words.slice(1)) found.computed(word)
   if (name === 'git') git(rest, found)
-  for (const index of call.scripts) {
-    if (call.isDynamic(index) || values[index]!.includes('{}')) found.doubt()
-    else found.text(values[index]!, name === 'trap' ? {} : { plain: !isBash(name) })
+  const script = program.computes || program.scriptTaker ? call.script : undefined
+  if (script !== undefined) {
+    if (call.isDynamic(script) || values[script]!.includes('{}')) found.doubt()
+    else found.text(values[script]!, name === 'trap' ? {} : { plain: !isBash(name) })
   }
+  if ((name === 'parallel' || name === 'xargs') && takesCommands(call)) found.doubt()
+  if (name === 'xargs' && call.carried === rest.length) found.suspect(`${rest.at(-1)} ${DYNAMIC}`)
   if (name === 'eval' && !words.slice(1).every(word => word && found.values.printsSettings(word))) found.text(rest.join(' '))
   if (name === 'alias') for (const value of rest) found.text(value.replace(/^[^=]*=/, ''))
-  for (const renamed of call.renamed) found.add(renamed)
+  if (program.renaming) {
+    for (const value of values) {
+      const path = /^\/(?:usr\/)?(?:local\/)?s?bin\/([^/]+)$|[$`]\(?(?:which|command -v|type -[pP]) +([\w.+-]+)/.exec(value)
+      if (path) found.add(path[1] ?? path[2] ?? '')
+    }
+  }
+  if (program.substitute) {
+    const { mark, verbs } = program.substitute
+    const at = mark === '' ? 1 : values.indexOf(mark) + 1
+    const verb = at > 0 ? verbs.get(values[at] ?? '') : undefined
+    if (verb !== undefined) found.suspect([verb, ...values.slice(at + 1)].join(' '))
+  }
   for (const [index, value] of rest.entries()) {
     const variable = /^(\w+)=(.*)/s.exec(value)
     if (variable && call.isDynamic(index + 1) && isProgramVariable(variable[1]!)) found.text(variable[2]!)
   }
-  for (const text of call.programTexts) {
+  if (program.interpreter || program.awk || program.risk) texts(call, found)
+  if (program.scriptReader || program.starts || program.container) input(call, found)
+}
+
+/** What carries another command: only the running shell knows which, or what stands in front of it. */
+function carries(call: Call, found: Findings): void {
+  const { words, values, program, carried, mark } = call
+  const places = carried === undefined || call.runsNamedScript ? [] : [carried]
+  if (carried === undefined)
+    for (const [at, word] of values.entries()) if (program.executing?.test(word) && at + 1 < values.length) places.push(at + 1)
+  for (const [index, at] of places.entries()) {
+    if (call.isDynamic(at)) found.doubt()
+    const isFound = program.name === 'find' && call.at(at, places[index + 1]).chain.some(each => each.call.values[0] === '{}')
+    if (isFound) found.doubt()
+  }
+  const hasOwn = mark > 0 ? !call.runsNamedScript : program.carrier
+  const own = program.search ? words.slice(1) : hasOwn ? words.slice(Math.max(mark, 0) + 1, carried) : []
+  if (own.some(word => word && found.values.opens(word, !program.search))) found.doubt()
+  if (program.name === 'exec' && carried === undefined && call.command.redirects.some(isInput)) found.doubt() // what follows reads from there
+}
+
+/** Whether what comes from the input may be a command: the words of `xargs` and `parallel` end where one begins. */
+function takesCommands(call: Call): boolean {
+  const { values, carried } = call
+  const flags = values.slice(0, carried)
+  const command = values[flags.length]
+  if (command !== undefined && (command.includes('{}') || flags.some(flag => flag.replace(/^-[^-]*[IJ]/, '') === command))) return true
+  const at = values.findIndex((word, index) => index > 0 && programOf(baseOf(word)).runsOthers)
+  if (at < 0) return call.program.name === 'parallel' && values.length === 1
+  const own = call.at(at)
+  const replaces = values.slice(0, at).some(word => /^(?:-[^-]*[IiJ]|--replace)/.test(word))
+  return replaces || (own.program.shell ? own.runsScript : own.carried === undefined)
+}
+
+/** Whether it keeps something that a program will run, as far as the name of the setting tells. */
+function keepsCommands({ values, program: { settings } }: Call): boolean {
+  const last = settings ? leading(values) : 0
+  const at = values.findIndex((word, index) => index > 0 && index <= last && settings?.test(word))
+  if (at < 0) return false
+  const key = values.slice(at + 1).find(word => !/^(?:-.*|add|get|import|list|set|unset)$/.test(word))
+  return key !== undefined && (/^["']?[$`]/.test(key) || programKey.test(`${values[at]} ${key}`))
+}
+
+/** The text of a program in another language: on the line, or from its input. */
+function texts(call: Call, found: Findings): void {
+  const { values, inputs } = call
+  const { interpreter, awk, partlyKnown, risk } = call.program
+  const risks = interpreter || partlyKnown ? undefined : risk?.(values)
+  for (const [index, text] of values.entries()) {
+    if (index === 0 || !(interpreter || risks?.(text, index) || (index > 1 && risks?.(values[index - 1]!, index - 1)))) continue
     if (CODE.test(text)) {
       found.later(() => found.program(text))
       found.later(() => found.guess(text))
     } else if (text.startsWith('/')) found.add(baseOf(text))
     else found.suspect(baseOf(text))
   }
-  input(call, found)
-}
-
-/** What only the running shell knows stands where a command does, or in front of one that it could put something before. */
-function doubts(call: Call, found: Findings): void {
-  const { words, program, programAt } = call
-  if (call.places.some(at => call.isDynamic(at))) found.doubt()
-  if (programAt !== undefined && call.isDynamic(programAt, true)) found.doubt()
-  if (words.slice(...call.own).some(word => word && found.values.opens(word, !program.search))) found.doubt()
-  if (call.keepsCommands && words.some((_, at) => call.isDynamic(at))) found.doubt()
-  if (call.takesCommands) found.doubt()
+  const fromFile = awk && values.some(word => /^(?:-f|--file)/.test(word))
+  const at = interpreter
+    ? values.findIndex(word => /^-\w*[ceEpr]$|^--(?:eval|print)$/.test(word)) + 1
+    : awk && !fromFile
+      ? values.findIndex((word, index) => index > 0 && !word.startsWith('-') && !/^-[Fv]$/.test(values[index - 1]!))
+      : 0
+  if (at > 0 && call.isDynamic(at, true)) found.doubt()
+  if (!call.readsProgram) return
+  if (inputs.length === 0 || inputs.includes(undefined)) found.doubt()
+  for (const text of inputs) found.program(text ?? '')
 }
 
 /** Aliases and settings given on the line, and the subcommands that run what they are given. */
@@ -104,22 +168,22 @@ function setting(text: string, found: Findings): void {
   found.add(`git ${value}`)
 }
 
-/** A program or script that comes in a here document is looked into; one from a pipe or a descriptor is unknown. */
+/** A script that comes in a here document is looked into; one from a pipe or a descriptor is unknown. */
 function input(call: Call, found: Findings): void {
-  const { command, values, program, inputs, entersShell } = call
+  const { command, values, program, inputs, carried } = call
   const { name, shell } = program
   const rest = values.slice(1)
-  if (call.readsProgram) {
-    if (inputs.length === 0 || inputs.includes(undefined)) found.doubt()
-    for (const text of inputs) found.program(text ?? '')
-  }
-  const fed = command.redirects.findLast(isInput)
-  if (name === 'exec' && fed && call.carried === undefined) found.doubt() // what follows reads from there
+  const entersShell =
+    carried === undefined &&
+    (program.container
+      ? call.mark > 0 && rest.some(word => /^(?:-[a-hj-z]*i[a-z]*|--interactive|--stdin)$/.test(word))
+      : program.starts?.(rest))
   if (!program.scriptReader && !entersShell) return
   for (const text of inputs) {
     if (text === undefined) found.doubt()
     else found.text(text, { plain: !isBash(name) })
   }
+  const fed = command.redirects.findLast(isInput)
   if (entersShell && (fed ? fed.type === 'Redirect' && !isNothing(fed) : found.place.fed)) found.doubt()
   if (entersShell || inputs.length > 0) return
   if (found.place.fed && rest.includes('-')) found.doubt()

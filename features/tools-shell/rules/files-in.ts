@@ -30,8 +30,9 @@ export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: 
     cwd: await withoutLinks(given.cwd),
     agent_dir: await withoutLinks(given.agent_dir)
   }
-  const views = around.home === given.home && around.cwd === given.cwd && around.agent_dir === given.agent_dir ? [given] : [given, around]
-  const isOwn = (path: string) => views.some(each => belongsToHome(atPattern(path, each.home), each))
+  const isLinked = around.home !== given.home || around.cwd !== given.cwd || around.agent_dir !== given.agent_dir
+  const isOwn = (path: string) =>
+    belongsToHome(atPattern(path, given.home), given) || (isLinked && belongsToHome(atPattern(path, around.home), around))
   const own = new Map<SyntaxNode, FileAccess>()
   const known = new Map<Redirect, string>()
   const accesses = new Map<string, FileAccess>()
@@ -51,10 +52,12 @@ export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: 
     const others = yieldToLoop()
     if (others) await others
     const value = withVariables(word.value)
-    const texts = [...new Set([value, value.slice(value.indexOf('=') + 1)])].filter(text => text.length <= PATH_CHARS)
-    const paths = [...new Set(bases.flatMap(base => texts.map(text => pathOf(text, base))))]
-    let path = paths.find(isOwn)
-    if (path === undefined && index < LINKS) path = (await Promise.all(paths.map(realAt))).find(real => real !== undefined && isOwn(real))
+    const paths = new Set<string>()
+    for (const text of new Set([value, value.slice(value.indexOf('=') + 1)]))
+      if (text.length <= PATH_CHARS) for (const base of bases) paths.add(pathOf(text, base))
+    let path = [...paths].find(isOwn)
+    if (path === undefined && index < LINKS)
+      path = (await Promise.all([...paths].map(realAt))).find(real => real !== undefined && isOwn(real))
     if (path !== undefined) own.set(word, { kind: 'read', path })
   }
   for (const node of redirects) {

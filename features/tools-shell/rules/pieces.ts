@@ -78,13 +78,14 @@ const harmless =
   /^(?:CARGO_TERM_COLOR|CI|CLICOLOR(?:_FORCE)?|COLUMNS|DEBUG|FORCE_COLOR|GOARCH|GOOS|LANG|LC_[A-Z]+|LINES|LOG_LEVEL|NODE_ENV|NO_COLOR|PORT|PYTHONUNBUFFERED|RAILS_ENV|RUST_BACKTRACE|RUST_LOG|TERM|TZ|VERBOSE)=[\w.,:@*-]*$/
 
 /** Whether an allowing rule stands for all of the command, or is the whole line (`subject`). */
-export function coverage(given: readonly Piece[], subject: string): (pattern: string) => boolean {
-  let made: readonly Reading[] | undefined
-  const readings = () => (made ??= readingsOf(given))
+export function coverage(pieces: readonly Piece[], subject: string): (pattern: string) => boolean {
+  let readings: readonly Reading[] | undefined
   return pattern => {
     if (/^\*+$/.test(pattern)) return true
-    if (/[*?]/.test(pattern.replace(/\\./gs, ''))) return readings().some(({ text, fixed }) => matchText(pattern, text, fixed))
-    return matchText(pattern, subject) || readings().some(({ text }) => matchText(pattern, text))
+    const isWild = /[*?]/.test(pattern.replace(/\\./gs, ''))
+    readings ??= readingsOf(pieces)
+    if (!isWild && matchText(pattern, subject)) return true
+    return readings.some(({ text, fixed }) => matchText(pattern, text, isWild ? fixed : undefined))
   }
 }
 
@@ -96,17 +97,15 @@ interface Reading {
 
 /** With and without what a rule may leave out. */
 function readingsOf(given: readonly Piece[]): Reading[] {
-  const some = given.filter(piece => !piece.free)
-  return (some.length < given.length ? [given, some] : [given]).flatMap(pieces => {
+  const readings: Reading[] = []
+  for (const pieces of given.some(piece => piece.free) ? [given, given.filter(piece => !piece.free)] : [given]) {
     const text = pieces.map(piece => piece.text).join(' ')
-    const spelled = new Uint8Array(text.length)
-    let at = 0
-    for (const piece of pieces) {
-      if (piece.spelled) spelled.fill(1, at, at + piece.text.length)
-      at += piece.text.length + 1
-    }
-    return (pieces.at(-1)?.bare ? ['', ' '] : ['']).map(blank => ({ text: text + blank, fixed: (at: number) => spelled[at] === 1 }))
-  })
+    const spelled = pieces.map(piece => (piece.spelled ? '!' : ' ').repeat(piece.text.length)).join(' ')
+    const fixed = (at: number) => spelled[at] === '!'
+    readings.push({ text, fixed })
+    if (pieces.at(-1)?.bare) readings.push({ text: `${text} `, fixed })
+  }
+  return readings
 }
 
 /**
