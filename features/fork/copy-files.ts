@@ -5,9 +5,13 @@ import { join } from 'node:path'
 
 /** At the top: what belongs to one session alone. */
 const own = new Set(['state.json', 'lock', 'waiting', 'logs'])
-/** The journals of agents have their own way; locks and files of writes under way are nobody's content. */
+/** The journals of agents have their own way; locks, what leases keep beside theirs, and files of writes under way are nobody's content. */
 const isLeftOut = (path: string, name: string): boolean =>
-  own.has(path) || name.endsWith('.lock') || name.includes('~') || /^agents\/[^/]+\/wire\.jsonl/.test(path)
+  own.has(path) ||
+  /^\.(?:lease-|taking$)/.test(path) ||
+  name.endsWith('.lock') ||
+  name.includes('~') ||
+  /^agents\/[^/]+\/wire\.jsonl/.test(path)
 
 /** Copies everything else, on disk when it resolves. Links and other things that are no files are left out. */
 export async function copyFiles(from: string, to: string, below = ''): Promise<void> {
