@@ -31,14 +31,16 @@ export interface LiveSessionPorts {
   readonly failed: (error: unknown) => void
 }
 
+const elsewhere = 'session is open in another server process'
+
 class LiveAgent extends SlotHost implements AgentHost {
   readonly id: string
   readonly record: AgentRecord
-  readonly session: Session
+  readonly session: LiveSession
   readonly dir: string
   readonly #store: LiveSessionPorts['store']
 
-  constructor(id: string, record: AgentRecord, session: Session, { hosts, store }: LiveSessionPorts) {
+  constructor(id: string, record: AgentRecord, session: LiveSession, { hosts, store }: LiveSessionPorts) {
     super(hosts)
     this.id = id
     this.record = record
@@ -49,6 +51,10 @@ class LiveAgent extends SlotHost implements AgentHost {
 
   store<S extends StoreSpec>(spec: S): StoreOf<S> {
     return this.#store(spec, this.dir)
+  }
+
+  protected override refusal(): Error {
+    return this.session.refusal()
   }
 }
 
@@ -66,6 +72,8 @@ export class LiveSession extends SlotHost implements Session {
   /** Who keeps it loaded. */
   readonly #holds = new Set<object>()
   #state: SessionState
+  /** It is closed because its data is to be taken away. */
+  ends = false
   /** Its data is gone: nothing is written or shown any more. */
   #gone = false
   /** Another server has it. */
@@ -230,7 +238,13 @@ export class LiveSession extends SlotHost implements Session {
 
   assertWritable(): void {
     if (this.#gone && !this.#moved) throw new AppError(SessionMissing)
-    if (!this.writable || this.#moved) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
+    if (!this.writable || this.#moved) throw new AppError(SessionBusy, { message: elsewhere })
+  }
+
+  /** For requests that are under way while the session is closed. */
+  override refusal(): Error {
+    if (this.ends) return new AppError(SessionMissing)
+    return new AppError(SessionBusy, { message: this.#moved ? elsewhere : 'the session was closed meanwhile; ask again' })
   }
 
   /** Its directory, which comes with its first record, says that there is a main agent: the state need not be on disk before. */

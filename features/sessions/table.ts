@@ -81,6 +81,7 @@ export class SessionTable {
     const live = this.#live.get(id)
     if (!live || live.writable || isThere(live.dir)) return live
     this.#ports.catalog.forget(id)
+    live.ends = true
     await this.unload(id)
     return undefined
   }
@@ -139,7 +140,8 @@ export class SessionTable {
       const known = this.#loading.has(id) ? undefined : await this.#ports.catalog.find(id)
       return this.#loading.has(id) || (known && (await this.#wasLeft(known))) ? await this.load(id) : undefined
     } catch (err) {
-      if (!(err instanceof SessionMoved)) this.#ports.log.error({ err, session_id: id }, 'a session that was left open could not be loaded')
+      const expected = err instanceof SessionMoved || (AppError.is(err) && err.code === SessionMissing.code)
+      if (!expected) this.#ports.log.error({ err, session_id: id }, 'a session that was left open could not be loaded')
       return undefined
     }
   }
@@ -222,11 +224,13 @@ export class SessionTable {
         catalog.forget(id)
         this.#ports.changed?.(id, true)
       } catch (error) {
+        session.ends = false
         failure = error
       }
     }
     if (this.#removals.has(id)) throw new AppError(SessionMissing)
     this.#removals.set(id, take)
+    session.ends = true
     try {
       await this.unload(id)
     } finally {

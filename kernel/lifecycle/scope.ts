@@ -14,6 +14,7 @@ const ownerClosed = (): unknown => developerError('owner_closed')
  * `close` runs the remaining undos serially in reverse order, goes on after a failure, and resolves to the errors it met.
  */
 export class Scope {
+  readonly #refusal: () => unknown
   readonly #undos = new Set<Dispose>()
   #closing: Promise<unknown[]> | undefined
   #ended = false
@@ -21,6 +22,11 @@ export class Scope {
   #abort: AbortController | undefined
   /** Why it closes, since it does. */
   #why: (() => unknown) | undefined
+
+  /** `refusal`: what whoever comes too late is told. Default: the owner is closed. */
+  constructor(refusal = ownerClosed) {
+    this.#refusal = refusal
+  }
 
   /** Aborts as soon as `close` begins. */
   get signal(): AbortSignal {
@@ -52,7 +58,7 @@ export class Scope {
       void Promise.resolve()
         .then(dispose)
         .catch(() => undefined) // the throw below already tells the caller that the owner is gone
-      throw developerError('owner_closed')
+      throw this.#refusal()
     }
     let done = false
     let answer: unknown
@@ -72,9 +78,10 @@ export class Scope {
 
   /**
    * Closes once; later calls return the first result. An undo that is not through after `limitMs` (all together) is given up, and the
-   * next one runs. `why`: makes the reason of the signal, when somebody has asked for that; default: the owner is closed.
+   * next one runs. `why`: makes the reason of the signal, when somebody has asked for that; default: what whoever comes too
+   * late is told.
    */
-  close(why = ownerClosed, limitMs = Number.POSITIVE_INFINITY): Promise<unknown[]> {
+  close(why = this.#refusal, limitMs = Number.POSITIVE_INFINITY): Promise<unknown[]> {
     this.#closing ??= this.#run(why, limitMs)
     return this.#closing
   }

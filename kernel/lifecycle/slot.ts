@@ -85,7 +85,7 @@ interface Filled {
 export abstract class SlotHost {
   readonly #filled = new Map<AnySlot, Filled>()
   readonly #hosts: Hosts
-  readonly scope = new Scope()
+  readonly scope = new Scope(() => this.refusal())
 
   /** `hosts`: those of the kernel that the host lives in (`ctx.hosts`). */
   constructor(hosts: Hosts) {
@@ -99,7 +99,7 @@ export abstract class SlotHost {
   get<T, H extends SlotHost>(slot: Slot<T, H>): T {
     const filled = this.#filled.get(slot)
     if (filled) return filled.value as T
-    if (this.scope.closed) throw developerError('owner_closed')
+    if (this.scope.closed) throw this.refusal()
     if (this.#hosts.isWithdrawn(slot)) throw developerError('slot_withdrawn', slot.name)
     const value = slot.open(this as unknown as H) // a slot names the host type it hangs on
     const released = this.#hosts.hold(slot, this)
@@ -124,6 +124,11 @@ export abstract class SlotHost {
 
   own(dispose: Dispose): () => Promise<void> {
     return this.scope.own(dispose)
+  }
+
+  /** What whoever still uses the host is told once it is closed. Default: a mistake of the pack. */
+  protected refusal(): Error {
+    return developerError('owner_closed')
   }
 
   /** Closes all slots and owned resources in reverse order; resolves to the errors met. */

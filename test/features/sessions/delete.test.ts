@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { loadDefaultPacks } from '../../../features/default-packs.ts'
 import { deleteSession, readSession, Sessions, sessionArchived } from '../../../features/sessions/index.ts'
 import { discardLeft } from '../../../features/sessions/removal.ts'
-import { definePack } from '../../../kernel/index.ts'
+import { definePack, defineSlot } from '../../../kernel/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
 import { newSession, prompt, scene } from '../../helpers/scene.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -52,7 +52,8 @@ test('a session at work is ended and deleted; its clients hear of it as archived
   assert.equal(server.events.filter(one => one.type === sessionArchived.type).length, 1)
 })
 
-test('whoever still holds a deleted session writes nothing', async t => {
+/** A server with every pack, a session in it, and what packs see of sessions. */
+async function holding(t: Parameters<typeof startTestKernel>[0], home: string) {
   let sessions: Sessions | undefined
   const holder = definePack({
     name: 'holder',
@@ -61,11 +62,31 @@ test('whoever still holds a deleted session writes nothing', async t => {
       sessions = needs.sessions
     }
   })
-  const home = await freshDir()
   const server = await startTestKernel(t, { packs: [...(await loadDefaultPacks()), holder], home })
   const created = await server.rest.json('POST', '/api/v1/sessions', { metadata: { cwd: home } })
   const { id } = created.data as { id: string }
-  const held = await sessions!.load(id)
+  return { server, id, held: await sessions!.load(id) }
+}
+
+test('a request under way hears that its session was deleted, or was closed', async t => {
+  const home = await freshDir()
+  const late = defineSlot('late', () => 1)
+  const { server, id, held } = await holding(t, home)
+  const main = await held.main()
+  assert.equal((await server.call(deleteSession, { params: { session_id: id } })).code, 0)
+  for (const host of [held, main]) {
+    assert.throws(() => host.get(late), { code: 40401 })
+    assert.throws(() => host.own(() => undefined), { code: 40401 })
+  }
+
+  const other = await holding(t, await freshDir())
+  await other.server.stop()
+  assert.throws(() => other.held.get(late), { code: 40901 })
+})
+
+test('whoever still holds a deleted session writes nothing', async t => {
+  const home = await freshDir()
+  const { server, id, held } = await holding(t, home)
   assert.equal((await server.call(deleteSession, { params: { session_id: id } })).code, 0)
 
   await assert.rejects(
