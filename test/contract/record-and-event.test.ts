@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { TurnHooks } from '../../features/agent/index.ts'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
+import { definePack } from '../../kernel/index.ts'
 import { type Frame, startTestKernel, type TestKernel } from '../../kernel/testing.ts'
 import { copyOfHome } from '../features/agent/start.ts'
 import { busyModel } from '../helpers/busy-model.ts'
@@ -78,6 +80,42 @@ test('work that ended beside the main agent is told at the next start when it wa
   await over('left', 1)
   assert.equal((await next()).at(-1), false)
   await kernel.stop()
+})
+
+test('what is put on record while a turn ends is told before the end of its prompt, and everything once, also by the next process', async t => {
+  const scene = await crashScene(t, { model: busyModel })
+  const judge = await tellingJudge(t)
+  let between: (() => Promise<void>) | undefined
+  const late = definePack({
+    name: 'late',
+    needs: { turns: TurnHooks },
+    setup: (ctx, { turns }) => void ctx.tap(turns.turnEnd, () => between?.())
+  })
+  const packs = await loadDefaultPacks()
+  const kernel = await startTestKernel(t, { packs: [...packs, late], home: scene.home })
+  const { id } = (await kernel.rest.json('POST', '/api/v1/sessions', { metadata: { cwd: scene.place } })).data as { id: string }
+  let [copy, second] = ['', '']
+  between = async () => {
+    between = undefined
+    const body = { content: [{ type: 'text', text: 'second' }] }
+    second = ((await kernel.rest.json('POST', `/api/v1/sessions/${id}/prompts`, body)).data as { prompt_id: string }).prompt_id
+    await kernel.waitFor(({ type }) => type === 'prompt.queued')
+    copy = await copyOfHome(scene.home)
+  }
+  await talk(kernel, id, 'first')
+  const isOver = ({ type, payload }: Pick<Frame, 'type' | 'payload'>) => type === 'prompt.completed' && payload.promptId === second
+  await kernel.waitFor(event => isOver(event as never))
+  await kernel.stop()
+  const order = (await eventFile(scene.home, id))
+    .map(({ type }) => type)
+    .filter(type => /^(turn.ended|prompt.(queued|completed))$/.test(type))
+  assert.deepEqual(order, ['turn.ended', 'prompt.queued', 'prompt.completed', 'turn.ended', 'prompt.completed'])
+  assert.deepEqual(await judge(scene.home, id), [])
+  const again = await startTestKernel(t, { packs, home: copy })
+  await again.rest.json('GET', `/api/v1/sessions/${id}/snapshot`)
+  await again.waitFor(event => isOver(event as never))
+  await again.stop()
+  assert.deepEqual(await judge(copy, id), [])
 })
 
 /** Ends a file with the last line that fits; one without such a line stays. */

@@ -39,7 +39,8 @@ export async function tellingJudge(t: TestContextLike): Promise<TellingJudge> {
     for (const { type } of [...made.values()].flat()) types.add(type)
     return [...made].flatMap(([id, expected]) => {
       const events = told.filter(({ type, payload }) => types.has(type) && (payload.agentId ?? 'main') === id)
-      return difference(events.map(plain), expected.map(plain)).map(text => `agent ${id}: ${text}`)
+      const texts = events.map(plain)
+      return difference(texts, asTold(texts, expected.map(plain))).map(text => `agent ${id}: ${text}`)
     })
   }
 }
@@ -77,6 +78,24 @@ function sorted(value: unknown): unknown {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, inner]) => [key, sorted(inner)])
   )
+}
+
+/**
+ * The end of a prompt is on record with the end of its turn, and told when the hooks of that have been heard: what others put on record
+ * meanwhile is told before it. Never earlier than its record, and each once.
+ */
+function asTold(told: readonly string[], expected: readonly string[]): readonly string[] {
+  const isEnd = (text = '') => /^prompt\.(completed|aborted) /.test(text)
+  const order: string[] = []
+  const held: string[] = []
+  let next = 0
+  for (const text of told) {
+    while (isEnd(expected[next]) && expected[next] !== text) held.push(expected[next++] as string)
+    const late = held.indexOf(text)
+    if (late >= 0) order.push(...held.splice(late, 1))
+    else if (next < expected.length) order.push(expected[next++] as string)
+  }
+  return [...order, ...held, ...expected.slice(next)]
 }
 
 function difference(told: readonly string[], expected: readonly string[]): string[] {
