@@ -22,9 +22,10 @@ export function checkDependencies(tree) {
   return found
 }
 
-/** The package stands in quotes somewhere: in an import, a call, or a name that is imported later. */
+/** The package stands in quotes somewhere: in an import, a call, or a name that is imported later. A word in quotes elsewhere is none. */
 function isNamed(name, files) {
-  return files.some(({ text }) => text.includes(`'${name}'`) || text.includes(`'${name}/`))
+  const named = new RegExp(`(from|import|\\(|[^=!]=)\\s*'${name}['/]`)
+  return files.some(({ text }) => named.test(text))
 }
 
 /** Type packages count with the package they describe. */

@@ -136,6 +136,7 @@ test('packages are used and listed, each where it belongs', async () => {
         "import { b } from 'checker'",
         "const name = 'maybe'",
         'export const later = () => import(name)',
+        "export const state = name === 'idle' ? { now: 'idle' } : undefined",
         ''
       ].join('\n'),
       'test/features/one/more.test.ts': "import 'checker'\nimport 'testonly'\n"
