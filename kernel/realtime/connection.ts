@@ -26,22 +26,24 @@ export interface Transport {
   on(event: 'drain' | 'close', listener: () => void): void
 }
 
-export interface ConnectionOptions {
-  readonly id: string
-  readonly transport: Transport
+/** The other side. */
+export interface Peer {
   readonly principal: Principal
-  readonly connected_at: string
   readonly remote_address: string | null
   readonly user_agent: string | null
+  /** A client of another server: it is on no list, and what reaches everyone comes to it only for what it subscribed to. */
+  readonly relayed: boolean
+}
+
+/** What connections ask of who keeps them all. */
+export interface Keeper {
   /** Sends what waits for its batch in a session, so that a frame cannot overtake it. */
   flush(session_id: string): void
   subscribe(connection: ClientConnection, session_id: string, filter: readonly string[] | undefined): Promise<boolean>
-  /** A client of another server: it is on no list, and what reaches everyone comes to it only for what it subscribed to. */
-  readonly relayed: boolean
   /** Makes what it has at other servers; undefined: nobody knows the ways there. */
-  readonly remote: (connection: ClientConnection) => Remote | undefined
+  remote(connection: ClientConnection): Remote | undefined
   /** The connection is over, or is being closed by us: it leaves every list now. */
-  onEnd(connection: ClientConnection): void
+  ended(connection: ClientConnection): void
 }
 
 /**
@@ -71,13 +73,16 @@ const soon = Promise.resolve()
 export class ClientConnection extends SlotHost implements Connection {
   readonly id: string
   readonly principal: Principal
+  readonly relayed: boolean
+  readonly connected_at: string
   /** Resolves when the other side is gone. */
   readonly closed: Promise<void>
   /** A `client_hello` was accepted. */
   greeted = false
   readonly #env: Environment
-  readonly #options: ConnectionOptions
   readonly #transport: Transport
+  readonly #peer: Peer
+  readonly #keeper: Keeper
   /** Subscribed sessions, with the subjects to show or undefined for all. */
   readonly #filters = new Map<string, ReadonlySet<string> | undefined>()
   /** Rules by session and pack. */
@@ -102,14 +107,16 @@ export class ClientConnection extends SlotHost implements Connection {
   readonly #passing = new Set<() => void>()
   #ended = false
 
-  constructor(env: Environment, options: ConnectionOptions) {
+  constructor(env: Environment, transport: Transport, peer: Peer, keeper: Keeper) {
     super(env.hosts)
-    const { id, principal, transport } = options
-    this.id = id
-    this.principal = principal
+    this.id = `conn_${env.newId()}`
+    this.principal = peer.principal
+    this.relayed = peer.relayed
+    this.connected_at = env.now().toISOString()
     this.#env = env
-    this.#options = options
     this.#transport = transport
+    this.#peer = peer
+    this.#keeper = keeper
     this.#listening = setTimeout(() => this.listen(), firstFrameMs).unref()
     transport.on('drain', () => this.#tellWritable())
     this.closed = new Promise(resolve => {
@@ -125,7 +132,8 @@ export class ClientConnection extends SlotHost implements Connection {
   }
 
   info(): ConnectionInfo {
-    const { id, connected_at, remote_address, user_agent } = this.#options
+    const { id, connected_at } = this
+    const { remote_address, user_agent } = this.#peer
     const subscriptions = [...this.sessions(), ...(this.#remote?.sessions() ?? [])].sort()
     return { id, connected_at, remote_address, user_agent, has_client_hello: this.greeted, subscriptions }
   }
@@ -136,8 +144,8 @@ export class ClientConnection extends SlotHost implements Connection {
 
   send(frame: object, { bytes, after }: SendOptions = {}): void {
     if (!this.open) return
-    if (after === undefined) for (const session_id of this.#filters.keys()) this.#options.flush(session_id)
-    else if (after !== null) this.#options.flush(after)
+    if (after === undefined) for (const session_id of this.#filters.keys()) this.#keeper.flush(session_id)
+    else if (after !== null) this.#keeper.flush(after)
     this.write(messageOf(frame, bytes), bytes !== undefined)
   }
 
@@ -150,20 +158,16 @@ export class ClientConnection extends SlotHost implements Connection {
   }
 
   subscribe(session_id: string, filter?: readonly string[]): Promise<boolean> {
-    return this.#options.subscribe(this, session_id, filter)
+    return this.#keeper.subscribe(this, session_id, filter)
   }
 
   subscribed(session_id: string): boolean {
     return this.#filters.has(session_id)
   }
 
-  get relayed(): boolean {
-    return this.#options.relayed
-  }
-
   /** What it has at other servers, made with the first use. */
   get remote(): Remote | undefined {
-    this.#remote ??= this.#options.remote(this)
+    this.#remote ??= this.#keeper.remote(this)
     return this.#remote
   }
 
@@ -259,13 +263,13 @@ export class ClientConnection extends SlotHost implements Connection {
   }
 
   suppress(session_id: string, pack: string, hide: Hide): () => void {
-    this.#options.flush(session_id)
+    this.#keeper.flush(session_id)
     const rules = this.#hidden.get(session_id) ?? new Map<string, Hide>()
     const rule: Hide = (type, subject) => this.#env.guard.call(pack, `suppress rule of ${session_id}`, () => hide(type, subject), false)
     this.#hidden.set(session_id, rules.set(pack, rule))
     return () => {
       if (rules.get(pack) !== rule) return
-      this.#options.flush(session_id)
+      this.#keeper.flush(session_id)
       rules.delete(pack)
       if (rules.size === 0 && this.#hidden.get(session_id) === rules) this.#hidden.delete(session_id)
     }
@@ -363,7 +367,7 @@ export class ClientConnection extends SlotHost implements Connection {
     this.#tellWritable()
     for (const resolve of this.#passing) resolve()
     this.#remote?.close()
-    this.#options.onEnd(this)
+    this.#keeper.ended(this)
   }
 
   #tellWritable(): void {

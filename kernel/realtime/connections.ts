@@ -1,41 +1,28 @@
 /** Who is connected, by socket or within this process: how a connection begins, what it is told, how it ends. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Gate } from '../access/gate.ts'
 import { inProcess, type Principal } from '../access/principal.ts'
-import type { MakeRemote } from '../elsewhere.ts'
+import type { MakeRemote, RemotePorts } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
 import { late, waitAtMost, yieldToLoop } from '../lifecycle/wait.ts'
-import { ClientConnection, messageOf, type Transport } from './connection.ts'
+import { ClientConnection, type Keeper, messageOf, type Peer, type Transport } from './connection.ts'
 import { controlHandlers } from './control-frames.ts'
 import { onceKey } from './event-frame.ts'
 import { FrameQueue, Frames } from './frames.ts'
 import { replayLimit, type Watermark } from './journal.ts'
 import { type LocalClient, type LocalConnection, LocalTransport } from './local.ts'
 import { Sockets } from './sockets.ts'
-import { Subscriptions, type SubscriptionsOptions } from './subscriptions.ts'
+import { type Realtime, Subscriptions } from './subscriptions.ts'
 import type { ConnectionInfo } from './types.ts'
-
-export interface ConnectionsOptions extends SubscriptionsOptions {
-  readonly gate: Gate
-}
-
-/** What the list of connections tells about the other side. */
-interface Peer {
-  readonly principal: Principal
-  readonly remote_address: string | null
-  readonly user_agent: string | null
-  /** See `ConnectionOptions.relayed`. */
-  readonly relayed?: boolean
-}
 
 export class Connections {
   /** See `Relays.setRemote`. */
   makeRemote: MakeRemote | undefined
   readonly #env: Environment
-  readonly #options: ConnectionsOptions
+  readonly #realtime: Realtime
+  readonly #keeper: Keeper
   readonly #subscriptions: Subscriptions
   readonly #frames: Frames
   readonly #sockets: Sockets
@@ -45,24 +32,27 @@ export class Connections {
   readonly #leaving = new Set<Promise<void>>()
   #closing: Promise<void> | undefined
 
-  constructor(env: Environment, options: ConnectionsOptions) {
+  constructor(env: Environment, realtime: Realtime) {
     this.#env = env
-    this.#options = options
-    this.#open = options.table.fanout.connections
-    const { gate, subject } = options
-    this.#subscriptions = new Subscriptions(env, options)
-    const subscriptions = this.#subscriptions
-    this.#frames = new Frames(env, controlHandlers({ subscriptions, gate, subject }), subscriptions)
+    this.#realtime = realtime
+    const { fanout } = realtime.table
+    this.#open = fanout.connections
+    const subscriptions = new Subscriptions(env, realtime)
+    this.#subscriptions = subscriptions
+    this.#frames = new Frames(env, controlHandlers(subscriptions, realtime), subscriptions)
+    this.#keeper = {
+      flush: session_id => fanout.flush(session_id),
+      subscribe: async (connection, session_id, filter) => (await subscriptions.subscribe(connection, session_id, { filter })).found,
+      remote: connection => this.makeRemote?.(connection, this.#portsOf(connection)),
+      ended: connection => this.#end(connection)
+    }
     this.#sockets = new Sockets(env, {
-      gate,
+      gate: realtime.gate,
       closing: () => this.#closing !== undefined,
       accept: (ws, transport, principal, req) => {
-        const { remoteAddress = null } = req.socket
-        const connection = this.#begin(transport, {
-          principal,
-          remote_address: remoteAddress,
-          user_agent: req.headers['user-agent'] ?? null
-        })
+        const { remoteAddress: remote_address = null } = req.socket
+        const { 'user-agent': user_agent = null } = req.headers
+        const connection = this.#begin(transport, { principal, remote_address, user_agent, relayed: false })
         const queue = new FrameQueue(env, this.#frames, connection, transport)
         // An oversized or broken message ends in an error event: ws closes that connection by itself.
         ws.on('error', err => env.log.debug({ err, connection: connection.id }, 'a socket failed'))
@@ -138,7 +128,7 @@ export class Connections {
 
   /** The session is closed: its subscriptions end without a word. */
   endSubscriptions(session_id: string): void {
-    this.#options.table.fanout.end(session_id)
+    this.#realtime.table.fanout.end(session_id)
     for (const connection of this.#open) connection.forget(session_id)
   }
 
@@ -149,39 +139,17 @@ export class Connections {
   }
 
   async #closeAll(): Promise<void> {
-    this.#options.table.fanout.flush()
+    this.#realtime.table.fanout.flush()
     for (const connection of [...this.#open]) connection.shut(1001, 'server shutting down')
     while (this.#leaving.size > 0) await Promise.all(this.#leaving)
   }
 
   #begin(transport: Transport, peer: Peer): ClientConnection {
-    const { fanout } = this.#options.table
-    const now = this.#env.now().toISOString()
-    const connection = new ClientConnection(this.#env, {
-      id: `conn_${this.#env.newId()}`,
-      transport,
-      relayed: false,
-      ...peer,
-      connected_at: now,
-      remote: self =>
-        this.makeRemote?.(self, {
-          filterField: () => this.#options.subject()?.filter,
-          once: (type, session_id, seq) => onceKey(this.#options.spec(type), session_id, seq),
-          subscribe: async (session_id, wish, wanted) => {
-            const subscribed = await this.#subscriptions.attempt(self, session_id, wish, cause => cause.silent || !wanted())
-            return { ...subscribed, mark: subscribed.mark ?? this.#subscriptions.written(session_id) }
-          },
-          resync: (session_id, reason, at) =>
-            this.#subscriptions.sendResync(self, session_id, reason, at ?? this.#subscriptions.written(session_id) ?? { seq: 0 })
-        }),
-      flush: session_id => fanout.flush(session_id),
-      subscribe: async (self, session_id, filter) => (await this.#subscriptions.subscribe(self, session_id, { filter })).found,
-      onEnd: self => this.#end(self)
-    })
+    const connection = new ClientConnection(this.#env, transport, peer, this.#keeper)
     this.#open.add(connection)
     connection.send({
       type: 'server_hello',
-      timestamp: now,
+      timestamp: connection.connected_at,
       payload: {
         ws_connection_id: connection.id,
         protocol_version: 2,
@@ -190,6 +158,21 @@ export class Connections {
       }
     })
     return connection
+  }
+
+  #portsOf(connection: ClientConnection): RemotePorts {
+    const { subject, spec } = this.#realtime
+    const subscriptions = this.#subscriptions
+    return {
+      filterField: () => subject()?.filter,
+      once: (type, session_id, seq) => onceKey(spec(type), session_id, seq),
+      subscribe: async (session_id, wish, wanted) => {
+        const subscribed = await subscriptions.attempt(connection, session_id, wish, cause => cause.silent || !wanted())
+        return { ...subscribed, mark: subscribed.mark ?? subscriptions.written(session_id) }
+      },
+      resync: (session_id, reason, at) =>
+        subscriptions.sendResync(connection, session_id, reason, at ?? subscriptions.written(session_id) ?? { seq: 0 })
+    }
   }
 
   #end(connection: ClientConnection): void {

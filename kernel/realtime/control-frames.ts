@@ -1,12 +1,11 @@
 /** Control frames of the kernel: client_hello, subscribe, unsubscribe (contract 3, Control frames), and the system frames it sends. */
-import type { Gate } from '../access/gate.ts'
 import { defineFrame, defineOutFrame, type FrameSpec, type OutFrameSpec } from '../contract.ts'
 import { AppError, CredentialRejected } from '../errors.ts'
 import { named, oneOf, type TObject, Type } from '../schema.ts'
 import type { ClientConnection } from './connection.ts'
 import type { SubjectRule } from './event-frame.ts'
 import type { Cursor, Watermark } from './journal.ts'
-import type { Subscriptions } from './subscriptions.ts'
+import type { Realtime, Subscriptions } from './subscriptions.ts'
 
 const Ids = Type.Array(Type.String())
 const Mark = named('Watermark', Type.Object({ seq: Type.Integer({ minimum: 0 }), epoch: Type.String() }))
@@ -90,12 +89,6 @@ const resyncRequired = defineOutFrame({
 /** Frames that the kernel sends beside acks and events; each has a `timestamp` next to its payload. */
 export const systemFrames: readonly OutFrameSpec[] = [serverHello, resyncRequired]
 
-export interface ControlOptions {
-  readonly subscriptions: Subscriptions
-  readonly gate: Gate
-  subject(): SubjectRule | undefined
-}
-
 type Fields = Readonly<Record<string, unknown>>
 /** Answers the payload of the ack. */
 type CoreHandler = (payload: Fields, connection: ClientConnection) => Promise<object>
@@ -113,7 +106,7 @@ export interface CoreFrame {
 }
 
 /** The kernel's own frames by type. */
-export function controlHandlers({ subscriptions, gate, subject }: ControlOptions): ReadonlyMap<string, CoreFrame> {
+export function controlHandlers(subscriptions: Subscriptions, { gate, subject }: Realtime): ReadonlyMap<string, CoreFrame> {
   async function subscribeAll(connection: ClientConnection, ids: readonly string[], payload: Fields) {
     const cursors = cursorsOf(ids, asFields(payload.cursors))
     const rule = subject()

@@ -31,7 +31,7 @@ export class Hub implements Streams {
   readonly clients: Connections
   readonly fanout: Fanout
   readonly #env: Environment
-  readonly #options: HubOptions
+  readonly #hooks: KernelHooks
   /** Listeners by type; those of everything under undefined. */
   readonly #listeners = new Map<string | undefined, Set<{ readonly pack: string; readonly hear: Hear }>>()
   /** Events whose listeners have not run yet. */
@@ -48,18 +48,14 @@ export class Hub implements Streams {
   #ended = false
   #stopping: Promise<void> | undefined
 
-  constructor(env: Environment, options: HubOptions) {
+  constructor(env: Environment, { gate, hooks, journals, waitingBytes }: HubOptions) {
     this.#env = env
-    this.#options = options
+    this.#hooks = hooks
     this.fanout = new Fanout(env)
     const missed = (id: string, at: Watermark) => this.clients.resync(id, at)
-    this.#table = new StreamTable(env, options.journals, this.fanout, missed, options.waitingBytes)
-    this.clients = new Connections(env, {
-      ...options,
-      subject: () => this.#rule,
-      table: this.#table,
-      spec: type => this.#specs.get(type)
-    })
+    this.#table = new StreamTable(env, journals, this.fanout, missed, waitingBytes)
+    const spec = (type: string) => this.#specs.get(type)
+    this.clients = new Connections(env, { gate, hooks, table: this.#table, spec, subject: () => this.#rule })
   }
 
   /**
@@ -216,7 +212,7 @@ export class Hub implements Streams {
   /** Runs listeners, one event after the other, also when a listener emits. */
   #tell(): void {
     const { guard } = this.#env
-    const { event: hook } = this.#options.hooks
+    const { event: hook } = this.#hooks
     this.#telling = true
     for (let event = this.#untold.shift(); event; event = this.#untold.shift()) {
       const entries = [...(this.#listeners.get(event.type) ?? []), ...(this.#listeners.get(undefined) ?? [])]

@@ -3,6 +3,7 @@
  * everything durable after the cursor, also a session event that reaches everyone and that a connection has heard live: the snapshot that
  * the cursor is of may be older. Only what comes once (`EventSpec.once`) is left out when the connection was sent it.
  */
+import type { Gate } from '../access/gate.ts'
 import type { EventSpec } from '../contract.ts'
 import {
   atOwner,
@@ -32,11 +33,14 @@ import {
 } from './journal.ts'
 import { isStreamId, type Stream, type StreamTable } from './stream.ts'
 
-export interface SubscriptionsOptions {
-  readonly table: StreamTable
+/** What connections and subscriptions of one hub share. */
+export interface Realtime {
+  readonly gate: Gate
   readonly hooks: KernelHooks
-  spec(type: string): EventSpec | undefined
-  subject(): SubjectRule | undefined
+  readonly table: StreamTable
+  /** Of an event that may be in a journal; undefined: nobody here knows the type. */
+  readonly spec: (type: string) => EventSpec | undefined
+  readonly subject: () => SubjectRule | undefined
 }
 
 interface Replay {
@@ -54,11 +58,11 @@ type Start = Replay | Exclude<Decision, { kind: 'replay' }> | { readonly kind: '
 
 export class Subscriptions {
   readonly #env: Environment
-  readonly #options: SubscriptionsOptions
+  readonly #realtime: Realtime
 
-  constructor(env: Environment, options: SubscriptionsOptions) {
+  constructor(env: Environment, realtime: Realtime) {
     this.#env = env
-    this.#options = options
+    this.#realtime = realtime
   }
 
   /**
@@ -116,7 +120,7 @@ export class Subscriptions {
     if (there) return there
     if (connection.subscribedRemotely(session_id)) connection.remote?.forget(session_id)
     if (!(await this.#attach(session_id))) return { found: false, resync: false }
-    return await this.#options.table.using(session_id, async (stream, journal) => {
+    return await this.#realtime.table.using(session_id, async (stream, journal) => {
       const start = await this.#begin(connection, stream, journal, wish)
       if (start.kind === 'gone') {
         if (wish.cursor && connection.open) this.sendResync(connection, session_id, 'session_recreated', { seq: 0 })
@@ -137,7 +141,7 @@ export class Subscriptions {
     work: (place: Place, remote: Remote) => Promise<T>,
     gone?: Gone
   ): Promise<T | undefined> {
-    const { elsewhere } = this.#options.hooks
+    const { elsewhere } = this.#realtime.hooks
     const remote = connection.relayed || !elsewhere.isUsed() ? undefined : connection.remote
     if (!remote) return undefined
     return await atOwner(
@@ -154,17 +158,16 @@ export class Subscriptions {
 
   /** Ends a subscription to a session of this server. */
   leave(connection: ClientConnection, session_id: string): void {
-    const { table } = this.#options
+    const { table, hooks } = this.#realtime
     table.fanout.unsubscribe(session_id, connection)
     connection.forget(session_id)
-    const { hooks } = this.#options
     this.#env.guard.call('kernel', 'tap of unsubscribed', () => hooks.unsubscribed.call(session_id, connection), undefined)
     table.release(table.find(session_id))
   }
 
   /** See `Streams.written`. */
   written(session_id: string): Watermark | undefined {
-    return this.#options.table.find(session_id)?.written
+    return this.#realtime.table.find(session_id)?.written
   }
 
   /** Tells a client to take the snapshot and to go on from there. */
@@ -174,7 +177,7 @@ export class Subscriptions {
 
   async #attach(session_id: string): Promise<boolean> {
     // A tap is bounded and put down to its pack where it is made; here a failed one only means that nobody has the session.
-    const answer = await this.#options.hooks.attachStream.promise(session_id).then(
+    const answer = await this.#realtime.hooks.attachStream.promise(session_id).then(
       found => found ?? 'unknown',
       err => {
         if (err instanceof SessionMoved) throw err
@@ -183,12 +186,12 @@ export class Subscriptions {
       }
     )
     // Without anybody who knows sessions, an open journal is proof enough.
-    return answer === 'live' || (answer === 'unknown' && this.#options.table.find(session_id)?.watermark !== undefined)
+    return answer === 'live' || (answer === 'unknown' && this.#realtime.table.find(session_id)?.watermark !== undefined)
   }
 
   /** Waits for what was emitted before, then decides and goes live in one step: the slice ends where the live frames begin. */
   async #begin(connection: ClientConnection, stream: Stream, journal: Journal, wish: SubscribeWish): Promise<Start> {
-    const { hooks, table } = this.#options
+    const { hooks, table } = this.#realtime
     const { log, guard } = this.#env
     let reader: JournalReader | undefined
     for (;;) {
@@ -221,7 +224,7 @@ export class Subscriptions {
 
   /** Why it does not lead to the session as it is: the file did not have what the index promised, or an event among it says so. */
   async #replay(connection: ClientConnection, session_id: string, { reader, lines, release }: Replay): Promise<ResyncReason | undefined> {
-    const { spec, subject } = this.#options
+    const { spec, subject } = this.#realtime
     const wanted = keepFor(connection, session_id, subject(), spec)
     let broken: ResyncReason | undefined
     const keep = (line: Buffer) => {
@@ -247,7 +250,7 @@ export class Subscriptions {
   }
 }
 
-function onceOf(line: Buffer, session_id: string, spec: SubscriptionsOptions['spec']): string | undefined {
+function onceOf(line: Buffer, session_id: string, spec: Realtime['spec']): string | undefined {
   const known = spec(frameType(line))
   return known?.once ? onceKey(known, session_id, (JSON.parse(line.toString('utf8')) as JournaledEvent).seq) : undefined
 }
@@ -257,7 +260,7 @@ function keepFor(
   connection: ClientConnection,
   session_id: string,
   rule: SubjectRule | undefined,
-  spec: (type: string) => EventSpec | undefined
+  spec: Realtime['spec']
 ): ((line: Buffer) => boolean) | undefined {
   if (connection.wantsAll(session_id)) return undefined
   return line => {
