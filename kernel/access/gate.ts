@@ -13,7 +13,7 @@ export interface GateRefusal {
   readonly message: string
 }
 
-export interface GateVerdict {
+interface GateVerdict {
   /** Set: answer this and nothing else. */
   readonly refusal?: GateRefusal | undefined
   /** REST serves what reads for a `refused` one without CORS headers; an upgrade answers 403. */

@@ -25,7 +25,7 @@ export function bareHost(host: string): string {
 /** `none`: no web page that we could tell. `refused`: a page of an origin that is not accepted. */
 export type OriginVerdict = 'none' | 'allowed' | 'refused'
 
-export type OriginOptions = Pick<FilledOptions, 'host'> &
+type OriginOptions = Pick<FilledOptions, 'host'> &
   Partial<Pick<FilledOptions, 'allowedHosts' | 'corsOrigins' | 'disableHostCheck' | 'dangerousBypassAuth'>>
 
 export class OriginPolicy {

@@ -103,7 +103,8 @@ export class Pipeline {
     if (!route) throw routeMissing(exchange)
     const { spec } = route
     if (!open) requireScope(exchange.principal, spec.scope)
-    const session_id = this.#mayRelay(exchange) ? (raw.session_id ?? (await this.#about(spec, exchange))) : undefined
+    const mayRelay = !exchange.relayed && this.#hooks.elsewhere.isUsed()
+    const session_id = mayRelay ? (raw.session_id ?? (await this.#about(spec, exchange))) : undefined
     if (session_id !== undefined && (await this.#relay(session_id, route, exchange))) return
     if (route.activity.closed) throw notThere(route, exchange)
     const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
@@ -148,10 +149,6 @@ export class Pipeline {
       input.close()
       work.leave()
     }
-  }
-
-  #mayRelay(exchange: Exchange): boolean {
-    return !exchange.relayed && this.#hooks.elsewhere.isUsed()
   }
 
   /** The session that a request is about whose path names none. */

@@ -91,7 +91,7 @@ function headWithoutOffer(req: IncomingMessage): Buffer {
   return Buffer.from(`${text}\r\n`, 'latin1')
 }
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number

@@ -20,7 +20,7 @@ export interface LoopTime {
   readonly slow?: { readonly count: number; readonly last: string }
 }
 
-export interface GuardLimits {
+interface GuardLimits {
   /** A call that holds the event loop for longer is logged, ms. */
   readonly loopLimitMs: number
   /** So many faults within so many ms are too many; undefined: none are. */

@@ -188,7 +188,7 @@ const owned = new WeakMap<Fn, OwnedTap>()
 /** Whose tap it is, for a pack that calls the taps of its own hooks; the name of a tap that `ctx.tap` did not make. */
 export const packOfTap = ({ name, fn }: { readonly name: string; readonly fn: unknown }): string => owned.get(fn as Fn)?.pack ?? name
 
-export interface TapOwner {
+interface TapOwner {
   readonly guard: Guard
   readonly pack: string
   readonly tapped: TappedHooks

@@ -7,7 +7,7 @@ import type { ServiceTable } from './services.ts'
 import { type Registry, Unit } from './unit.ts'
 import { isPromise, late, waitAtMost } from './wait.ts'
 
-export interface LifecycleParts {
+interface LifecycleParts {
   readonly services: ServiceTable
   readonly registry: Registry
   /** Checks the deployment config and runs the pack's `setup` with a context for this unit. A promise is awaited. */

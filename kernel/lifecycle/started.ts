@@ -3,7 +3,7 @@ import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import type { Guard } from './guard.ts'
 import type { Scope } from './scope.ts'
 
-export interface Starter {
+interface Starter {
   readonly pack: string
   readonly guard: Guard
   readonly scope: Scope

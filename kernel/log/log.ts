@@ -14,31 +14,21 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
 export interface LogOptions {
   /** Default `info`; `silent` opens nothing. */
   readonly level?: LogLevel
-  /** Absolute path; default `<home>/logs/<product>.log`. Ignored when `to` is given. */
-  readonly file?: string
   /** Write here instead of a file. */
-  readonly to?: 'stderr' | { write(line: string): void }
+  readonly to?: { write(line: string): void }
   /** Size at which the file is rotated, bytes; default 6 MiB. */
   readonly maxBytes?: number
   /** Rotated files that are kept (`.1` is the newest); default 5. */
   readonly keep?: number
 }
 
-/** The root logger of a home; `log.child({ pack })` makes a pack's own. `fallback`: path of the log file where the options name none. */
-export function createLog(options: LogOptions, fallback: string): Logger {
-  const level = options.level ?? 'info'
-  const target = level === 'silent' ? { write: () => undefined } : destination(options, fallback)
+/** The root logger of a home; `log.child({ pack })` makes a pack's own. `file`: absolute path, used unless the options say otherwise. */
+export function createLog({ level = 'info', to, maxBytes = 6 * 1_048_576, keep = 5 }: LogOptions, file: string): Logger {
+  const target = level === 'silent' ? { write: () => undefined } : (to ?? new RotatingFile(file, maxBytes, keep))
   return pino(
     { level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime },
     { write: (line: string) => target.write(redactLine(line)) }
   )
-}
-
-function destination(options: LogOptions, fallback: string): { write(line: string): void } {
-  if (typeof options.to === 'object') return options.to
-  if (options.to === 'stderr') return { write: line => tryWrite(2, line) }
-  const file = options.file ?? fallback
-  return new RotatingFile(file, options.maxBytes ?? 6 * 1_048_576, options.keep ?? 5)
 }
 
 /** Appends synchronously and rotates by size. Several processes may share the file: whoever finds it already rotated just reopens. */
@@ -85,14 +75,6 @@ class RotatingFile {
   #close(): void {
     if (this.#fd !== undefined) closeSync(this.#fd)
     this.#fd = undefined
-  }
-}
-
-function tryWrite(fd: number, line: string): void {
-  try {
-    writeSync(fd, line)
-  } catch {
-    // a closed or full pipe on the other side: there is nobody to tell
   }
 }
 

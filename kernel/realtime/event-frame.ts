@@ -56,7 +56,7 @@ interface Numbered extends Addressed {
 }
 
 /** A frame as it goes to disk (`line`: JSON text and a newline) and to sockets (`wire`: the same without the newline). */
-export interface WrittenFrame extends Numbered {
+interface WrittenFrame extends Numbered {
   readonly line: Buffer
   readonly wire: Buffer
 }

@@ -9,7 +9,7 @@ import { HostRefused, InternalError, Unauthorized } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { Transport } from './connection.ts'
 
-export const socketPath = '/api/v1/ws'
+const socketPath = '/api/v1/ws'
 
 /** Lets the operating system notice peers that vanished without a word; the protocol itself has no heartbeat. */
 const keepAliveMs = 60_000
@@ -21,7 +21,7 @@ const closeGraceMs = 1000
 /** Largest message of a client, in bytes; a larger one closes its connection with 1009. */
 const messageBytes = 16 * 1024 * 1024
 
-export interface SocketsOptions {
+interface SocketsOptions {
   readonly gate: Gate
   accept(ws: WebSocket, transport: SocketTransport, principal: Principal, req: IncomingMessage): void
   /** True when no new connection may begin. */
@@ -144,7 +144,7 @@ const asText = { binary: false, compress: false } as const
 const asBinary = { binary: true, compress: false } as const
 
 /** A WebSocket as it carries a connection. */
-export class SocketTransport implements Transport {
+class SocketTransport implements Transport {
   readonly #ws: WebSocket
   readonly #socket: Duplex
 

@@ -17,7 +17,7 @@ import { KvEngine } from './kv-engine.ts'
 import { acquireLock, type Lock } from './lock.ts'
 import { notSaved } from './refused.ts'
 
-export interface KvTimes {
+interface KvTimes {
   /** Longest time a request may take, waiting for other processes included. */
   readonly patienceMs: number
   /** The database is closed when it was not used for so long. */

@@ -24,7 +24,7 @@ import { LeaseLost } from './lease.ts'
 import { DamagedLines, goodEnd, type Line, LineReader } from './line-reader.ts'
 import { ThisThread } from './look.ts'
 
-export interface LineFilesOptions {
+interface LineFilesOptions {
   /** When lines are put on the medium: before `append` resolves, or within a second and at closing. */
   readonly flush: 'each' | 'later'
   /** Files kept open between writes; the least recently used are closed. */
@@ -37,7 +37,7 @@ export interface LineFilesOptions {
 }
 
 /** Where a file ends as its writer knows it: its lines at `end`, the file itself at `size`. */
-export interface KnownEnd {
+interface KnownEnd {
   readonly end: number
   readonly size: number
 }

@@ -17,7 +17,7 @@ export interface Line {
 }
 
 /** Byte positions where lines begin, or where the lines end. */
-export interface LineRange {
+interface LineRange {
   /** Default: the beginning. */
   readonly from?: number | undefined
   /** Not included; default: the end. */

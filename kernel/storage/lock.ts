@@ -43,7 +43,7 @@ export interface LockOptions {
 }
 
 /** How a lease takes its lock. */
-export interface TakeOptions extends LockOptions {
+interface TakeOptions extends LockOptions {
   /** Whether a living holder may be overtaken; asked right before, so that it can be put on record. */
   readonly overtake?: (holder: LockHolder) => Promise<boolean>
   /** The lock is given back under the guard under which it would be taken over: whoever stands still in between removes nobody else's. */
