@@ -39,11 +39,7 @@ export interface Internals {
 }
 
 /** What a pack says about itself. */
-export interface PackFacts {
-  readonly name: string
-  readonly description?: string | undefined
-  readonly area?: string | undefined
-}
+export type PackFacts = Pick<Pack, 'name' | 'description' | 'area'>
 
 /** Everything that is declared on the wire: what active packs registered, and the kernel's own frames. */
 export interface Declarations {

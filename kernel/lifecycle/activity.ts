@@ -1,7 +1,6 @@
 /** What a pack is doing right now: requests, frames and other work in flight, so that unloading can wait for it. */
-import { setMaxListeners } from 'node:events'
 import { type AppError, developerError } from '../errors.ts'
-import { waitAtMost } from './wait.ts'
+import { LazySignal, waitAtMost } from './wait.ts'
 
 /** A piece of work of a pack. */
 export class Work {
@@ -48,8 +47,7 @@ export class Activity {
   }
   #closed = false
   #absence: (() => AppError | undefined) | undefined
-  /** Made for the first work; most generations of packs come and go without any. */
-  #abort: AbortController | undefined
+  readonly #abort = new LazySignal()
 
   get running(): number {
     return this.#works.size
@@ -67,10 +65,6 @@ export class Activity {
   /** Begins a piece of work; undefined when the pack takes no more. */
   enter(): Work | undefined {
     if (this.#closed) return undefined
-    if (!this.#abort) {
-      this.#abort = new AbortController()
-      setMaxListeners(0, this.#abort.signal) // as many as there is work
-    }
     const work = new Work(this.#abort.signal, this.#left)
     this.#works.add(work)
     return work
@@ -85,7 +79,7 @@ export class Activity {
     })
     if (this.running > 0) await waitAtMost(idle, graceMs)
     const left = [...this.#works]
-    this.#abort?.abort(developerError('pack_leaving'))
+    this.#abort.abort(() => developerError('pack_leaving'))
     for (const work of left) work.aborted()
     return left.length
   }

@@ -1,6 +1,6 @@
 /** Disposal list: whatever is opened is registered with its undo, and leaves in reverse order. */
 import { developerError } from '../errors.ts'
-import { late, waitAtMost } from './wait.ts'
+import { LazySignal, late, waitAtMost } from './wait.ts'
 
 export type Dispose = () => unknown
 
@@ -18,10 +18,7 @@ export class Scope {
   readonly #undos = new Set<Dispose>()
   #closing: Promise<unknown[]> | undefined
   #ended = false
-  /** Made when somebody asks: most scopes are of connections and sessions, whose signals nobody needs. */
-  #abort: AbortController | undefined
-  /** Why it closes, since it does. */
-  #why: (() => unknown) | undefined
+  readonly #closes = new LazySignal()
 
   /** `refusal`: what whoever comes too late is told. Default: the owner is closed. */
   constructor(refusal = ownerClosed) {
@@ -30,11 +27,7 @@ export class Scope {
 
   /** Aborts as soon as `close` begins. */
   get signal(): AbortSignal {
-    if (!this.#abort) {
-      this.#abort = new AbortController()
-      this.#tell()
-    }
-    return this.#abort.signal
+    return this.#closes.signal
   }
 
   /** `close` was called: nothing more can be owned. */
@@ -87,8 +80,7 @@ export class Scope {
   }
 
   async #run(why: () => unknown, limitMs: number): Promise<unknown[]> {
-    this.#why = why
-    this.#tell()
+    this.#closes.abort(why)
     const errors: unknown[] = []
     const end = performance.now() + limitMs
     for (const undo of [...this.#undos].reverse()) {
@@ -102,9 +94,5 @@ export class Scope {
     }
     this.#ended = true
     return errors
-  }
-
-  #tell(): void {
-    if (this.#why) this.#abort?.abort(this.#why())
   }
 }

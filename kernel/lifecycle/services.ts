@@ -1,6 +1,6 @@
 /** How packs find each other: services (one provider) and extension points (many contributors, with change notice), by typed tokens. */
-import { setMaxListeners } from 'node:events'
 import { developerError } from '../errors.ts'
+import { LazySignal } from './wait.ts'
 
 /** Reference to a service: its id at run time, its type at compile time. Two references with one id are the same service. */
 export interface ServiceToken<T> {
@@ -77,9 +77,7 @@ class Entry implements Contribution<unknown> {
   readonly item: unknown
   /** When the pack of the item was activated. */
   readonly order: number
-  /** Made when somebody asks: few do. */
-  #end: AbortController | undefined
-  #gone = false
+  readonly #end = new LazySignal()
 
   constructor(pack: string, order: number, item: unknown) {
     this.pack = pack
@@ -88,17 +86,11 @@ class Entry implements Contribution<unknown> {
   }
 
   get signal(): AbortSignal {
-    if (!this.#end) {
-      this.#end = new AbortController()
-      setMaxListeners(0, this.#end.signal) // as many as there are calls
-      if (this.#gone) this.withdraw()
-    }
     return this.#end.signal
   }
 
   withdraw(): void {
-    this.#gone = true
-    this.#end?.abort(developerError('pack_inactive', this.pack))
+    this.#end.abort(() => developerError('pack_inactive', this.pack))
   }
 }
 

@@ -1,4 +1,5 @@
-/** Waiting: at most so long, for one's place in a queue, and for the others in this process. */
+/** Waiting: at most so long, until it is in vain, for one's place in a queue, and for the others in this process. */
+import { setMaxListeners } from 'node:events'
 
 /** Also of another realm or library. */
 export function isPromise(value: unknown): value is Promise<unknown> {
@@ -34,6 +35,27 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
     signal.addEventListener('abort', abort, { once: true })
     void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
+}
+
+/** A signal that is made when somebody asks for it: most are never asked for. */
+export class LazySignal {
+  #controller: AbortController | undefined
+  #why: (() => unknown) | undefined
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      setMaxListeners(0, this.#controller.signal) // as many as there is work
+      if (this.#why) this.#controller.abort(this.#why())
+    }
+    return this.#controller.signal
+  }
+
+  /** `why` makes the reason, when somebody has asked or asks later. */
+  abort(why: () => unknown): void {
+    this.#why ??= why
+    this.#controller?.abort(this.#why())
+  }
 }
 
 /** Microtasks in which most work ends that has nothing to wait for. */
