@@ -47,8 +47,7 @@ export class Audience {
       known.grades = grades
       for (const [agent, had] of known.has) {
         const grade = gradeOf(known, agent)
-        if (grade === 'off') known.has.delete(agent)
-        else if (rank[grade] < rank[had]) known.has.set(agent, grade)
+        if (rank[grade] < rank[had]) known.has.set(agent, grade)
       }
       return
     }
@@ -69,10 +68,7 @@ export class Audience {
     const known = this.#followers.get(connection)
     if (!known) return
     const grades = new Map(known.grades)
-    for (const id of agents ?? []) {
-      if (id === '*') grades.delete(id)
-      else grades.set(id, 'off')
-    }
+    for (const id of agents ?? []) grades.set(id, 'off')
     if (agents && [...grades.values()].some(grade => grade !== 'off')) {
       this.set(connection, grades)
     } else {

@@ -40,7 +40,8 @@ export function requestOf({ kind, id, agent_id, request }: Requested): {
 export function endOf(kind: string, { how, answer }: Ended): Pick<Interaction, 'state' | 'response'> {
   const given = fieldsOf(answer)
   if (kind === questions.name) {
-    if (how === 'answered' && given.answers !== undefined) return { state: 'answered', response: shownAnswers(given) }
+    // The keys of the answers are texts of the user.
+    if (how === 'answered' && given.answers !== undefined) return { state: 'answered', response: given }
     return { state: 'dismissed', response: null }
   }
   if (how !== 'answered') return { state: 'cancelled', response: { decision: 'cancelled', reason: how } }
@@ -48,6 +49,3 @@ export function endOf(kind: string, { how, answer }: Ended): Pick<Interaction, '
   const { decision } = given
   return { state: decision === 'approved' || decision === 'rejected' ? decision : 'cancelled', response: shown(answer) }
 }
-
-/** The keys of the answers are texts of the user. */
-const shownAnswers = ({ answers, ...rest }: Fields): Fields => ({ answers, ...rest })

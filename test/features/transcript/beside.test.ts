@@ -1,0 +1,310 @@
+/** What stands beside a timeline, and who gets what of it: the rules that seldom show in a whole session. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { HistoryRecord } from '../../../features/history/index.ts'
+import type { Llm } from '../../../features/llm/index.ts'
+import type { AgentHost, Session } from '../../../features/sessions/index.ts'
+import { Audience } from '../../../features/transcript/audience.ts'
+import { Budget } from '../../../features/transcript/budget.ts'
+import type { Grade } from '../../../features/transcript/contract.ts'
+import { TranscriptIndex } from '../../../features/transcript/index-state.ts'
+import { userMessages } from '../../../features/transcript/inputs.ts'
+import { withLimits } from '../../../features/transcript/limits.ts'
+import { type CatchUp, OpJournal } from '../../../features/transcript/op-journal.ts'
+import { pageOf } from '../../../features/transcript/page.ts'
+import { sourceOf as source } from '../../../features/transcript/source.ts'
+import type { AgentStream } from '../../../features/transcript/stream.ts'
+import type { Connection } from '../../../kernel/index.ts'
+
+const text = (words: string) => [{ type: 'text', text: words }]
+const user = { kind: 'user' }
+const usage = { inputOther: 10, output: 5, inputCacheRead: 0, inputCacheCreation: 0 }
+const accepted = (prompt_id: string) => ({ type: 'prompt.accepted', prompt_id, content: text(prompt_id) })
+const begun = (turn_id: number, prompt_id: string) => [
+  { type: 'turn.started', turn_id, origin: user, prompt_id },
+  { type: 'message', role: 'user', turn_id, id: prompt_id, prompt_id }
+]
+const ended = (turn_id: number, ...prompt_ids: string[]) => [
+  { type: 'turn.ended', turn_id, reason: 'completed' },
+  { type: 'prompt.settled', prompt_ids, status: 'completed', turn_id }
+]
+const spawned = (taskId: string) => ({
+  type: 'subagent.spawned',
+  subagentId: 'agent-0',
+  subagentName: 'coder',
+  parentToolCallId: '',
+  parentAgentId: 'main',
+  runInBackground: true,
+  taskId
+})
+const asked = (id: string) => ({ type: 'interaction.request', kind: 'approval', id, request: { turn_id: 0, tool_call_id: 'c' } })
+const goal = { goal_id: 'g', objective: 'win', status: 'active', turns: 0, usage: {}, wall_clock_ms: 0, budget: {} }
+
+/** What stands beside the timeline of these records; the nth has the time n seconds. */
+const beside = (...records: readonly HistoryRecord[]) => indexOf(records).entities.shown()
+
+/** Also where a checkpoint came behind each record. */
+function indexOf(records: readonly HistoryRecord[]): TranscriptIndex {
+  const index = new TranscriptIndex()
+  let saved = new TranscriptIndex()
+  for (const [at, record] of records.entries()) {
+    index.take({ time: at * 1000, ...record }, at)
+    saved.take({ time: at * 1000, ...record }, at)
+    saved = TranscriptIndex.load(JSON.parse(JSON.stringify(saved.save())))
+    assert.deepEqual(saved.entities.shown(), index.entities.shown())
+  }
+  return index
+}
+
+/** The records as a journal; positions are places. */
+const sourceOf = (records: readonly HistoryRecord[]) =>
+  source(indexOf(records), {
+    end: records.length,
+    async *records({ from = 0, to = records.length }) {
+      for (const [at, value] of records.slice(0, to).entries()) if (at >= from) yield { at, next: at + 1, value }
+    }
+  })
+const at = (seconds: number) => new Date(seconds * 1000).toISOString()
+
+test('a prompt that was steered and taken ends with its turn, one that was not waits again as if it had not been', () => {
+  const steered = (...prompt_ids: string[]) => ({ type: 'prompt.steered', turn_id: 0, prompt_ids })
+  const taken = { type: 'message', role: 'user', turn_id: 0, id: 'taken', prompt_id: 'taken', content: text('taken') }
+  const { prompts } = beside(
+    accepted('first'),
+    ...begun(0, 'first'),
+    accepted('taken'),
+    accepted('late'),
+    steered('taken'),
+    steered('late'),
+    taken,
+    ...ended(0, 'first', 'taken')
+  )
+  assert.deepEqual(
+    prompts.map(({ promptId, status, steeredAt, finishedAt }) => [promptId, status, steeredAt, finishedAt]),
+    [
+      ['first', 'completed', undefined, at(9)],
+      ['taken', 'completed', at(5), at(9)],
+      ['late', 'queued', undefined, undefined]
+    ]
+  )
+})
+
+test('undo takes plan mode and the todo list back to what they were before its turns', () => {
+  const entered = { type: 'plan.entered', id: 'a-b-c', by: 'user' }
+  const first = [accepted('p0'), ...begun(0, 'p0'), ...ended(0, 'p0')]
+  const second = [accepted('p1'), ...begun(1, 'p1'), { type: 'plan.left', id: 'a-b-c', how: 'user' }, ...ended(1, 'p1')]
+  const undone = { type: 'context.undone', from: 1, context_tokens: 0, turns: 1 }
+  assert.deepEqual(beside(entered, ...first, ...second).meta.modes, undefined)
+  assert.deepEqual(beside(entered, ...first, ...second, undone).meta.modes, { plan: {} })
+  assert.deepEqual(beside(...first, accepted('p1'), ...begun(1, 'p1'), entered, ...ended(1, 'p1'), undone).meta.modes, undefined)
+})
+
+test('in a copy nothing waits, runs or is aimed at that goes on in its source', () => {
+  const task = { taskId: 'bash-1', description: 'ls', kind: 'process', command: 'ls', pid: 1, exitCode: null }
+  const info = { ...task, status: 'running', startedAt: 0, endedAt: null, detached: true }
+  const { tasks, interactions, prompts, meta } = beside(
+    { type: 'goal.updated', goal },
+    { type: 'task.started', session_id: 's', agent_id: 'main', info },
+    spawned('agent-1'),
+    { type: 'subagent.completed', subagentId: 'agent-0', resultSummary: 'done' },
+    asked('i0'),
+    { type: 'interaction.resolved', kind: 'approval', id: 'i0', how: 'answered', answer: { decision: 'approved' } },
+    asked('i1'),
+    accepted('over'),
+    { type: 'prompt.settled', prompt_ids: ['over'], status: 'aborted' },
+    accepted('waits'),
+    { type: 'session.forked', from: 'session_b' }
+  )
+  assert.equal(meta.goal, undefined)
+  assert.deepEqual(
+    tasks.map(({ taskId, state, endedAt }) => [taskId, state, endedAt]),
+    [
+      ['bash-1', 'lost', at(10)],
+      ['agent-1', 'completed', at(3)]
+    ]
+  )
+  assert.deepEqual(
+    interactions.map(({ interactionId, state }) => [interactionId, state]),
+    [
+      ['i0', 'approved'],
+      ['i1', 'cancelled']
+    ]
+  )
+  assert.deepEqual(
+    prompts.map(({ promptId }) => promptId),
+    ['over']
+  )
+})
+
+test('what is told of a subagent is of its newest task, which began when it was at work first', () => {
+  const started = { type: 'subagent.started', subagentId: 'agent-0' }
+  const suspended = { type: 'subagent.suspended', subagentId: 'agent-0', reason: 'rate limit' }
+  const completed = { type: 'subagent.completed', subagentId: 'agent-0', resultSummary: 'done' }
+  const { tasks } = beside(spawned('one'), started, completed, spawned('two'), started, suspended, started, completed)
+  assert.deepEqual(
+    tasks.map(({ taskId, startedAt, endedAt }) => [taskId, startedAt, endedAt]),
+    [
+      ['one', at(1), at(2)],
+      ['two', at(4), at(7)]
+    ]
+  )
+})
+
+test('the context has the size that the last step measured; other requests count as usage alone', () => {
+  const step = { type: 'step.end', turn_id: 0, step: 1, reason: 'end_turn', model: 'm', usage }
+  const other = { type: 'tokens.spent', model: 'small', usage: { ...usage, inputOther: 1000 } }
+  const { agent } = beside(accepted('p'), ...begun(0, 'p'), { type: 'step.begin', turn_id: 0, step: 1, step_id: 's' }, step, other).meta
+  assert.deepEqual([agent?.contextTokens, agent?.usage?.total?.inputOther], [15, 1010])
+
+  const llm = { resolve: () => ({ max_input_size: 10, max_context_size: 1000 }) } as unknown as Llm
+  const limited = withLimits({ agent: { model: 'm', contextTokens: 15 } }, llm).agent
+  assert.deepEqual([limited?.maxContextTokens, limited?.contextUsage], [10, 1])
+})
+
+test('a question shows what was answered under the words of the question, or that nothing was', () => {
+  const request = { questions: [] }
+  const answers = { 'Which snake_case?': 'both' }
+  const { interactions } = beside(
+    { type: 'interaction.request', kind: 'question', id: 'one', request },
+    { type: 'interaction.request', kind: 'question', id: 'two', request },
+    { type: 'interaction.resolved', kind: 'question', id: 'one', how: 'answered', answer: { answers, note: 'sure' } },
+    { type: 'interaction.resolved', kind: 'question', id: 'two', how: 'answered', answer: { dismissed: true } }
+  )
+  assert.deepEqual(
+    interactions.map(({ state, response }) => [state, response]),
+    [
+      ['answered', { answers, note: 'sure' }],
+      ['dismissed', null]
+    ]
+  )
+})
+
+test('inline media are in no transcript, whichever way they came', () => {
+  const image = (source: object) => ({ type: 'image', source })
+  const far = image({ kind: 'url', url: 'https://example.test/a.png' })
+  const inline = [
+    image({ kind: 'base64', media_type: 'image/png', data: 'AAAA' }),
+    image({ kind: 'url', url: 'data:image/png;base64,AAAA' })
+  ]
+  const { prompts, attachments } = beside({ ...accepted('p'), content: [...inline, far] }, ...begun(0, 'p'))
+  assert.deepEqual(prompts[0]?.content, [...text('[image]'), ...text('[image]'), far])
+  assert.deepEqual(
+    attachments.map(({ attachmentId, mediaType, source }) => [attachmentId, mediaType, source]),
+    [
+      ['t0.att1', 'image/png', undefined],
+      ['t0.att2', 'image/*', undefined],
+      ['t0.att3', 'image/*', { kind: 'url', url: 'https://example.test/a.png' }]
+    ]
+  )
+})
+
+test('inputs that opened turns: of the user, of a command of theirs, of a schedule; not what the program said', async () => {
+  const noticed = (turn_id: number, origin: object, words: string) => [
+    { type: 'turn.started', turn_id, origin },
+    { type: 'message', role: 'user', turn_id, origin, content: text(words) },
+    { type: 'turn.ended', turn_id, reason: 'completed' }
+  ]
+  const records = [
+    accepted('typed'),
+    ...begun(0, 'typed'),
+    ...ended(0, 'typed'),
+    ...noticed(1, { kind: 'cron_job', jobId: 'j' }, 'every day'),
+    ...noticed(2, { kind: 'shell_command' }, '!ls'),
+    ...noticed(3, { kind: 'task', taskId: 'bash-1' }, 'the task is over')
+  ]
+  assert.deepEqual(
+    (await userMessages(sourceOf(records))).map(({ turn_id, origin, prompt }) => [turn_id, origin.kind, prompt]),
+    [
+      ['t0', 'user', 'typed'],
+      ['t1', 'cron', 'every day'],
+      ['t2', 'user', '!ls']
+    ]
+  )
+})
+
+test('a compaction that a turn waits for leaves a marker for its begin and one for the turn', async () => {
+  const { items } = await pageOf(sourceOf([{ type: 'compaction.begin', trigger: 'auto', turn_id: 3 }]), { page_size: 1 })
+  assert.deepEqual(
+    items.map(item => item.kind === 'marker' && [item.markerId, (item.payload as { phase?: string }).phase]),
+    [
+      ['m0', 'started'],
+      ['m0.1', 'blocked']
+    ]
+  )
+})
+
+test('the newest 2000 batches are kept for those who were away', () => {
+  const journal = new OpJournal(0)
+  for (let n = 1; n <= 2001; n++) journal.add([], 1)
+  const kept = journal.since(1)
+  assert.deepEqual([kept.complete, kept.batches.length, kept.batches[0]?.seq], [true, 2000, 2])
+  assert.equal(journal.since(0).complete, false)
+})
+
+test('the newest entities keep their large fields up to the limit; one that grows counts once', () => {
+  const slimmed: string[] = []
+  const budget = new Budget(100, id => slimmed.push(id))
+  budget.put('a', 60)
+  budget.put('a', 60)
+  budget.put('b', 40)
+  assert.deepEqual(slimmed, [])
+  budget.put('c', 1)
+  assert.deepEqual(slimmed, ['a'])
+  assert.deepEqual(budget.sizes(), [
+    ['b', 40],
+    ['c', 1]
+  ])
+  // Tasks lose what they put out and their summary.
+  const end = (subagentId: string) => ({ type: 'subagent.completed', subagentId, resultSummary: 'x'.repeat(300_000) })
+  const other = { ...spawned('two'), subagentId: 'agent-1' }
+  const { tasks } = beside(spawned('one'), end('agent-0'), other, end('agent-1'))
+  assert.deepEqual(
+    tasks.map(({ taskId, state, resultSummary }) => [taskId, state, resultSummary?.length]),
+    [
+      ['one', 'completed', undefined],
+      ['two', 'completed', 300_000]
+    ]
+  )
+})
+
+test('a baseline comes when a connection gets more than it had, and when what it missed is gone', () => {
+  const told: string[] = []
+  const send = (_connection: Connection, _session: Session, type: string) => told.push(type)
+  const audience = new Audience({ id: 'session_a' } as Session, { pack: 'transcript', send })
+  const agent = { id: 'main' } as AgentHost
+  const connection = { id: 'c', suppress: () => () => undefined } as unknown as Connection
+  let missed: CatchUp = { batches: [], latest_seq: 1, complete: false }
+  const stream = {
+    seq: 1,
+    since: () => missed,
+    baseline(withSteps: boolean) {
+      told.push(withSteps ? 'with steps' : 'turns alone')
+      return { items: [], hasMoreOlder: false }
+    }
+  } as unknown as AgentStream
+  const follow = (grade: Grade, since?: number) => {
+    audience.set(connection, new Map([['*', grade]]))
+    audience.begin(connection, agent, stream, since)
+    return told.splice(0)
+  }
+  const whole = ['with steps', 'transcript.reset']
+  assert.deepEqual(follow('turn'), ['turns alone', 'transcript.reset'])
+  assert.deepEqual(follow('delta'), whole)
+  assert.deepEqual(follow('block'), [])
+  assert.deepEqual(follow('delta'), whole, 'it went without the pieces for a while')
+  assert.deepEqual(follow('delta'), [])
+  assert.deepEqual(follow('delta', 0), whole, 'the batches are gone')
+  missed = { batches: [{ seq: 1, ops: [{ op: 'meta.merge', meta: {} }] }], latest_seq: 1, complete: true }
+  assert.deepEqual(follow('delta', 0), ['transcript.ops'])
+  assert.deepEqual(follow('off'), [])
+  assert.deepEqual(follow('delta'), whole, 'it had none for a while')
+
+  // What comes between a frame and what is decided on it goes out by the lower grade.
+  const target = { type: 'frame', turnId: 't0', stepId: 't0.1', frameId: 't0.1.f1' } as const
+  const dispatch = (grade: Grade) => {
+    audience.set(connection, new Map([['*', grade]]))
+    audience.dispatch(agent, { seq: 2, ops: [{ op: 'append', target, offset: 0, text: 'a' }] })
+    return told.splice(0)
+  }
+  assert.deepEqual([dispatch('delta'), dispatch('block'), dispatch('off'), dispatch('delta')], [['transcript.ops'], [], [], []])
+})
