@@ -10,8 +10,9 @@ import type { Grade } from '../../../features/transcript/contract.ts'
 import { TranscriptIndex } from '../../../features/transcript/index-state.ts'
 import { userMessages } from '../../../features/transcript/inputs.ts'
 import { withLimits } from '../../../features/transcript/limits.ts'
+import { linksOf } from '../../../features/transcript/links.ts'
 import { type CatchUp, OpJournal } from '../../../features/transcript/op-journal.ts'
-import { pageOf } from '../../../features/transcript/page.ts'
+import { type PageQuery, pageOf } from '../../../features/transcript/page.ts'
 import { sourceOf as source } from '../../../features/transcript/source.ts'
 import type { AgentStream } from '../../../features/transcript/stream.ts'
 import type { Connection } from '../../../kernel/index.ts'
@@ -95,6 +96,7 @@ test('undo takes plan mode and the todo list back to what they were before its t
   const second = [accepted('p1'), ...begun(1, 'p1'), { type: 'plan.left', id: 'a-b-c', how: 'user' }, ...ended(1, 'p1')]
   const undone = { type: 'context.undone', from: 1, context_tokens: 0, turns: 1 }
   assert.deepEqual(beside(entered, ...first, ...second).meta.modes, undefined)
+  assert.deepEqual(beside(...first, entered, ...second, undone).meta.modes, { plan: {} })
   assert.deepEqual(beside(entered, ...first, ...second, undone).meta.modes, { plan: {} })
   assert.deepEqual(beside(...first, accepted('p1'), ...begun(1, 'p1'), entered, ...ended(1, 'p1'), undone).meta.modes, undefined)
 })
@@ -229,6 +231,28 @@ test('a compaction that a turn waits for leaves a marker for its begin and one f
     [
       ['m0', 'started'],
       ['m0.1', 'blocked']
+    ]
+  )
+})
+
+test('what is before the first turn that is left comes with the page of the newest, never behind a cursor', async () => {
+  const compaction = { type: 'compaction.begin', trigger: 'manual' }
+  const undone = { type: 'context.undone', from: 0, context_tokens: 0 }
+  const records = [compaction, accepted('a'), ...begun(0, 'a'), ...ended(0, 'a'), undone, accepted('b'), ...begun(1, 'b'), ...ended(1, 'b')]
+  const ids = async (query: Omit<PageQuery, 'page_size'>) =>
+    (await pageOf(sourceOf(records), { page_size: 5, ...query })).items.map(item => ('turnId' in item ? item.turnId : item.kind))
+  assert.deepEqual(await ids({}), ['marker', 'marker', 't1'])
+  assert.deepEqual(await ids({ after_turn: 't0' }), ['t1'])
+  assert.deepEqual(await ids({ after_turn: 't1' }), [])
+})
+
+test('a call names the agents that it started: a child, or members of a swarm', () => {
+  const by = (subagentId: string, more: object) => linksOf({ ...spawned('task'), subagentId, parentToolCallId: 'c', ...more })
+  assert.deepEqual(
+    [...by('agent-0', {}), ...by('agent-1', { swarmIndex: 0 }), ...by('agent-2', { parentToolCallId: '' })],
+    [
+      { toolCallId: 'c', change: { agentRef: { agentId: 'agent-0', role: 'child' } } },
+      { toolCallId: 'c', change: { agentRef: { agentId: 'agent-1', role: 'member' } } }
     ]
   )
 })
