@@ -59,6 +59,7 @@ interface Fields {
   readonly origin?: Origin
   readonly role?: string
   readonly prompt_id?: string
+  readonly blocked?: boolean
   readonly from?: number
 }
 
@@ -69,12 +70,12 @@ class Reader {
   #number = 0
 
   take(record: HistoryRecord): void {
-    const { number, content, origin, role, prompt_id = '', from } = record as HistoryRecord & Fields
+    const { number, content, origin, role, prompt_id = '', blocked, from } = record as HistoryRecord & Fields
     if (isMessage(record)) this.#number = number ?? this.#number + 1
     const last = this.turns.at(-1)
     if (record.type === 'prompt.accepted' && content) this.#accepted.set(prompt_id, content)
     else if (record.type === 'message' && role === 'user' && isUserInput(origin)) {
-      this.#add(textOf(content ?? this.#accepted.get(prompt_id)))
+      if (!blocked) this.#add(textOf(content ?? this.#accepted.get(prompt_id)))
       this.#accepted.delete(prompt_id)
     } else if (record.type === 'step.message' && last) last.reply = textOf(content) || last.reply
     else if (record.type === 'turn.ended' && last) last.ended = true

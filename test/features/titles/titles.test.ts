@@ -122,6 +122,15 @@ test('the other sources: the first turn with its reply, and all turns with the m
   const { generate, history, asked } = await scene(t)
   const none = await generate({ source: 'first_turn' })
   assert.equal(none.code, 40923)
+  // What a hook blocked reaches no model, this one neither.
+  const content = [{ type: 'text', text: 'a word that must not go out' }]
+  const blocked = { prompt_id: 'blocked', origin: { kind: 'user' } }
+  await (await history()).append(
+    { type: 'prompt.accepted', ...blocked, content },
+    { type: 'message', role: 'user', id: 'blocked', ...blocked, blocked: true },
+    { type: 'prompt.settled', prompt_ids: ['blocked'], status: 'blocked' }
+  )
+  for (const source of ['user_prompts', 'first_turn', 'digest'] as const) assert.equal((await generate({ source })).code, 40923)
   await talk(await history(), 0, 'first question', 'c'.repeat(600))
   await generate({ source: 'first_turn', force: true })
   assert.equal(asked[0]?.chat, `user: first question\nassistant: [redacted]`)
