@@ -131,7 +131,7 @@ export class AgentEngine implements Agent {
   }
 
   effort(): string {
-    return this.#binding.effort()
+    return this.#binding.limits().effort
   }
 
   knows(prompt_id: string): boolean {
@@ -334,7 +334,7 @@ export class AgentEngine implements Agent {
   }
 
   usage(): ReturnType<Agent['usage']> {
-    const max = this.#binding.maxTokens()
+    const { max } = this.#binding.limits()
     return {
       total: this.#history.usage(),
       context_tokens: toldTokens(this.#history.contextSize(), this.#deps),

@@ -4,6 +4,7 @@ import type { History, HistoryRecord } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { AgentDeps } from './deps.ts'
+import { promptBasis, renderPrompt } from './prompt/profile.ts'
 import type { AgentProfile, AgentSettings, PromptWarning } from './service.ts'
 import {
   type Bound,
@@ -70,7 +71,7 @@ export class AgentBinding {
 
   /** True when something changed; recorded before it counts. */
   async configure(change: Partial<AgentSettings>): Promise<boolean> {
-    const next = changed(this.#settings, change, this.#deps.llm, this.#deps.profiles(this.#host))
+    const next = changed(this.#settings, change, this.#deps.llm, this.#deps.profiles(this.#host.session))
     if (sameSettings(next, this.#settings)) return false
     await this.#history.append(settingsRecord.of(next))
     this.#settings = next
@@ -82,24 +83,15 @@ export class AgentBinding {
     return this.#deps.llm.resolve(this.#settings.model)
   }
 
-  /** Empty until a model is bound. */
-  effort(): string {
-    const { model, thinking } = this.#settings
-    const usable = model === undefined ? undefined : this.#usable()
-    return usable ? this.#deps.llm.effort(usable, thinking) : ''
-  }
-
-  /** Window of the model (the default one while unbound); undefined when there is none. */
-  maxTokens(): number | undefined {
-    const usable = this.#usable()
-    return usable?.max_input_size ?? usable?.max_context_size
-  }
-
-  #usable(): ResolvedModel | undefined {
+  /** Empty until a model is bound. `max`: window of the model (the default one while unbound); undefined when there is none. */
+  limits(): { readonly max: number | undefined; readonly effort: string } {
+    const { model: bound, thinking } = this.#settings
     try {
-      return this.model()
+      const model = this.model()
+      const max = model.max_input_size ?? model.max_context_size
+      return { max, effort: bound === undefined ? '' : this.#deps.llm.effort(model, thinking) }
     } catch {
-      return undefined // a status is told without it; the prompt that needs a model reports what is missing
+      return { max: undefined, effort: '' } // a status is told without it; the prompt that needs a model reports what is missing
     }
   }
 
@@ -107,7 +99,7 @@ export class AgentBinding {
   async look(): Promise<LookedUp | undefined> {
     await nextPass() // the disk gets its work first
     const profile = this.#profile()
-    return profile && { profile: profile.name, basis: await this.#deps.promptBasis(this.#host, profile) }
+    return profile && { profile: profile.name, basis: await promptBasis(this.#host, profile, this.#deps.prompt) }
   }
 
   /** Binds model and profile and renders the system prompt where that has not happened yet. Never rejects. */
@@ -139,10 +131,10 @@ export class AgentBinding {
   async #render(profile: AgentProfile, records: HistoryRecord[], looked?: LookedUp): Promise<readonly PromptWarning[]> {
     const disabled = disabledTools(this.#host).join()
     const compactions = this.#history.compactions()
-    const basis = looked?.profile === profile.name ? looked.basis : await this.#deps.promptBasis(this.#host, profile)
+    const basis = looked?.profile === profile.name ? looked.basis : await promptBasis(this.#host, profile, this.#deps.prompt)
     const old = this.#rendered
     if (old && old.disabled === disabled && (old.compactions ?? 0) === compactions && (old.basis ?? '') === basis) return []
-    const rendered = await this.#deps.renderPrompt(this.#host, profile).catch((error: unknown) => {
+    const rendered = await renderPrompt(this.#host, profile, this.#deps.prompt).catch((error: unknown) => {
       if (!old) throw error
       return { failed: [(error as Error).message] }
     })
@@ -157,7 +149,7 @@ export class AgentBinding {
   }
 
   #profile(): AgentProfile | undefined {
-    return this.#deps.profiles(this.#host).find(profile => profile.name === this.#settings.profile)
+    return this.#deps.profiles(this.#host.session).find(profile => profile.name === this.#settings.profile)
   }
 
   /** A profile whose pack has left limits the agent as it did. */

@@ -1,12 +1,12 @@
 /** What an agent's engine needs from outside. */
-import type { Accounts, Contribution, Logger, Operator } from '../../kernel/index.ts'
+import type { Accounts, Collection, Logger, Operator } from '../../kernel/index.ts'
 import type { Llm } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ToolRunner } from '../tools/index.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentRecordEvent } from './events.ts'
-import type { SystemPrompt } from './prompt/profile.ts'
-import type { AgentProfile, AgentRepair, StepInjector } from './service.ts'
+import type { PromptPorts } from './prompt/profile.ts'
+import type { AgentRepair, Agents, StepInjector } from './service.ts'
 import type { TurnHookCalls } from './turn-hooks.ts'
 
 export interface AgentDeps {
@@ -24,15 +24,13 @@ export interface AgentDeps {
   /** Withdraws the requests to the human that a dead process left open. */
   readonly endRequests: (agent: AgentHost) => Promise<void>
   /** What packs put on record where their work was left open. */
-  readonly repairs: () => readonly Contribution<AgentRepair>[]
+  readonly repairs: Collection<AgentRepair>
   readonly runner: () => ToolRunner | undefined
-  readonly injectors: () => readonly Contribution<StepInjector>[]
-  /** What packs say of the agent, for `agent.status.updated`. */
-  readonly facts: (agent: AgentHost) => Readonly<Record<string, unknown>>
-  readonly profiles: (agent: AgentHost) => readonly AgentProfile[]
-  readonly renderPrompt: (agent: AgentHost, profile: AgentProfile) => Promise<SystemPrompt>
-  /** What the text would follow from now. */
-  readonly promptBasis: (agent: AgentHost, profile: AgentProfile) => Promise<string>
+  readonly injectors: Collection<StepInjector>
+  readonly facts: Agents['facts']
+  readonly profiles: Agents['profiles']
+  /** What system prompts are made of. */
+  readonly prompt: PromptPorts
   /** Limits of the user's configuration; 0 steps: no limit. */
   readonly loop: () => { readonly max_steps: number; readonly max_attempts: number }
   /** How the size of a context is told (`token_counting.strategy`). */

@@ -13,7 +13,7 @@ import { type AgentRecordEvent, eventsOf } from './events.ts'
 import { failureState, unheardLine } from './failure.ts'
 import { noticeState } from './notices.ts'
 import { dateInjector } from './prompt/environment.ts'
-import { builtinProfiles, type PromptPorts, promptBasis, renderPrompt } from './prompt/profile.ts'
+import { builtinProfiles } from './prompt/profile.ts'
 import { readHeard, recoverChildren, tellLeft } from './recovery.ts'
 import { AgentProfileSources, AgentProfiles, AgentRepairs, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
 import { boundState, PromptDateSlot, refusalOf, ToolLimitsSlot } from './settings.ts'
@@ -115,14 +115,6 @@ export default definePack({
     ctx.contribute(HistoryStates, noticeState)
     ctx.contribute(HistoryStates, failureState)
 
-    const promptPorts = (): PromptPorts => ({
-      home: ctx.home,
-      product: ctx.config.product,
-      blocks: blocks.entries(),
-      now: ctx.now,
-      accounts: ctx,
-      blockMs: ctx.config.block_ms
-    })
     const deps: AgentDeps = {
       llm,
       hooks: new TurnHookCalls(hooks, ctx.blame, {
@@ -135,13 +127,12 @@ export default definePack({
       engines,
       goesOn,
       endRequests: async agent => interactions()?.recover(agent),
-      repairs: () => repairs.entries(),
+      repairs,
       runner,
-      injectors: () => injectors.entries(),
-      facts: agent => facts(agent, 'event'),
-      profiles: agent => profiles(agent.session),
-      renderPrompt: (agent, profile) => renderPrompt(agent, profile, promptPorts()),
-      promptBasis: (agent, profile) => promptBasis(agent, profile, promptPorts()),
+      injectors,
+      facts,
+      profiles,
+      prompt: { home: ctx.home, product: ctx.config.product, blocks, now: ctx.now, accounts: ctx, blockMs: ctx.config.block_ms },
       loop: () => {
         const { max_steps_per_turn = 0, max_attempts_per_step = 10 } = config()?.get(loopControlSection) ?? {}
         return { max_steps: max_steps_per_turn, max_attempts: Math.max(1, max_attempts_per_step) }

@@ -52,7 +52,7 @@ function catchUpReason({ id, session: { work, state } }: AgentHost, history: His
 /** What packs put on record: before the end of the turn, in which it may have been left open. */
 async function repairsOf(host: AgentHost, history: History, { repairs, accounts }: AgentDeps): Promise<readonly HistoryRecord[]> {
   const records: HistoryRecord[] = []
-  for (const { pack, item } of repairs()) {
+  for (const { pack, item } of repairs.entries()) {
     const what = `repair ${item.name}`
     try {
       records.push(...(await accounts.onAccountOf(pack, what, () => item.records(host, history))))

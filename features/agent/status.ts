@@ -16,13 +16,13 @@ interface StatusSource {
 }
 
 export function statusOf({ host, history, binding, deps, spent }: StatusSource): AgentEventPayload<'agentStatusUpdated'> {
-  const max = binding.maxTokens()
+  const { max, effort } = binding.limits()
   const tokens = toldTokens(history.contextSize(), deps)
   const { model } = binding.settings
   return {
-    ...deps.facts(host),
+    ...deps.facts(host, 'event'),
     ...(model === undefined ? {} : { model }),
-    ...(max === undefined ? {} : { thinkingEffort: binding.effort(), maxContextTokens: max }),
+    ...(max === undefined ? {} : { thinkingEffort: effort, maxContextTokens: max }),
     contextTokens: tokens,
     ...(max === undefined ? {} : { contextUsage: Math.min(1, tokens / max) }),
     usage: { byModel: { ...history.usageByModel() }, total: history.usage(), ...(spent ? { currentTurn: spent } : {}) }

@@ -27,6 +27,11 @@ interface Tapped {
   readonly taps: readonly { readonly name: string; readonly type: string; readonly fn: unknown }[]
 }
 
+/** Hooks whose first answer counts. */
+type Bail = 'beforePrompt' | 'stepBegin' | 'modelError' | 'shouldContinue'
+type Answer<N extends Bail> = NonNullable<Awaited<ReturnType<TurnHooks[N]['promise']>>>
+type Limit = Partial<Pick<Patience, 'limit_ms'>>
+
 /** Calls turn hooks as their docstrings say. Rejects with a TurnFailure only. */
 export class TurnHookCalls {
   readonly #hooks: TurnHooks
@@ -44,37 +49,13 @@ export class TurnHookCalls {
     return names.every(name => (this.#hooks[name] as Tapped).taps.length === 0)
   }
 
-  beforePrompt(info: PromptInfo, limitMs: number): Promise<PromptRefusal | undefined> {
-    return this.#first('beforePrompt', [info], { limit_ms: limitMs })
-  }
-
-  stepBegin(info: TurnInfo): Promise<'stop' | undefined> {
-    return this.#first('stepBegin', [info])
-  }
-
   async beforeStep(given: LlmRequest, info: TurnInfo): Promise<LlmRequest> {
     const args: [LlmRequest, TurnInfo] = [given, info]
-    await this.#each('beforeStep', args, answer => {
+    await this.each('beforeStep', args, {}, answer => {
       args[0] = (answer as LlmRequest | undefined) ?? args[0]
       return true
     })
     return args[0]
-  }
-
-  modelError(error: LlmError, info: TurnInfo): Promise<'retry' | 'fail' | undefined> {
-    return this.#first('modelError', [error, info])
-  }
-
-  shouldContinue(info: TurnInfo): Promise<Awaited<ReturnType<TurnHooks['shouldContinue']['promise']>> | undefined> {
-    return this.#first('shouldContinue', [info])
-  }
-
-  afterStep(info: TurnInfo): Promise<void> {
-    return this.#each('afterStep', [info])
-  }
-
-  turnEnd(info: Parameters<TurnHooks['turnEnd']['promise']>[0], limitMs: number): Promise<void> {
-    return this.#each('turnEnd', [info], undefined, { limit_ms: limitMs })
   }
 
   /** As for the hooks of a step. */
@@ -82,18 +63,13 @@ export class TurnHookCalls {
     return waited(work, { ...this.#patience, signal })
   }
 
-  /** The first answer that is none of undefined. */
-  async #first<T>(name: keyof TurnHooks, args: readonly unknown[], patience?: Patience): Promise<T | undefined> {
-    let first: T | undefined
-    await this.#each(
-      name,
-      args,
-      answer => {
-        first = answer as T | undefined // the hook's own type says what its taps answer
-        return first === undefined
-      },
-      patience
-    )
+  /** The first answer that is none of undefined. `limit_ms`: in place of that of the hooks of a step. */
+  async first<N extends Bail>(name: N, args: Parameters<TurnHooks[N]['promise']>, limit: Limit = {}): Promise<Answer<N> | undefined> {
+    let first: Answer<N> | undefined
+    await this.each(name, args, limit, answer => {
+      first = answer as Answer<N> | undefined // the hook's own type says what its taps answer
+      return first === undefined
+    })
     return first
   }
 
@@ -101,14 +77,15 @@ export class TurnHookCalls {
    * Calls the taps of a hook in order. `answered` gets what a tap answered; false: the others are not asked any more. A tap that takes too long,
    * or does not end with its turn, is not waited for. An agent that was closed in between has no more to ask.
    */
-  async #each(
-    name: keyof TurnHooks,
-    args: readonly unknown[],
-    answered?: (answer: unknown) => boolean,
-    patience: Patience = { ...this.#patience, signal: lastOf(args).signal }
+  async each<N extends keyof TurnHooks>(
+    name: N,
+    args: Parameters<TurnHooks[N]['promise']>,
+    { limit_ms }: Limit = {},
+    answered?: (answer: unknown) => boolean
   ): Promise<void> {
+    const { agent, signal } = (args as readonly unknown[]).at(-1) as TurnInfo // what the taps of all hooks get last
+    const patience: Patience = limit_ms === undefined ? { ...this.#patience, signal } : { limit_ms }
     const hook: Tapped = this.#hooks[name]
-    const { agent } = lastOf(args)
     for (const tap of [...hook.taps]) {
       try {
         if (tap.type === 'async') throw new Error('taps of turn hooks answer with a promise or at once, not through a callback')
@@ -124,6 +101,3 @@ export class TurnHookCalls {
     }
   }
 }
-
-/** What the taps of all hooks get last. */
-const lastOf = (args: readonly unknown[]) => args.at(-1) as TurnInfo

@@ -1,7 +1,7 @@
 /** One turn, from its begin to settled: what its loop works with, steering and aborting, and the order of its end. */
 import { setMaxListeners } from 'node:events'
 import { type Contribution, laterPass, nextPass, yieldToLoop } from '../../kernel/index.ts'
-import type { CoreRecord, History, HistoryRecord, Written } from '../history/index.ts'
+import type { CoreRecord, History, HistoryRecord, Tracked, Written } from '../history/index.ts'
 import { type LlmError, type LlmPart, type LlmRequest, type TokenUsage, usageSince } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { TurnBinding } from './binding.ts'
@@ -27,7 +27,7 @@ interface TurnHost {
   /** Model, effort and system prompt. */
   bind(): Promise<TurnBinding>
   /** Notices that wait. */
-  notices(): readonly Notice[]
+  readonly notices: Tracked<readonly Notice[]>
   /** Tells the agent's status: tokens were spent. */
   measured(): void
   /** Records, again and again while the disk refuses; undefined when the agent was closed first. */
@@ -168,7 +168,7 @@ export class Turn implements TurnPorts {
     written.tell(before.length + 1)
     if (error) this.#tellFailure(error, result)
     await laterPass() // the end of the turn goes out first
-    await deps.hooks.turnEnd({ ...this.#info({ turn_id, step: steps }), reason }, deps.turnEndMs)
+    await deps.hooks.each('turnEnd', [{ ...this.#info({ turn_id, step: steps }), reason }], { limit_ms: deps.turnEndMs })
     written.tell()
     this.#agent.settled(this)
   }
@@ -201,7 +201,7 @@ export class Turn implements TurnPorts {
   }
 
   stepBegin(at: StepAt): Promise<'stop' | undefined> {
-    return this.#agent.deps.hooks.stepBegin(this.#info(at))
+    return this.#agent.deps.hooks.first('stepBegin', [this.#info(at)])
   }
 
   /** The next request, before the hooks. Fails with what keeps the turn from running. */
@@ -225,12 +225,12 @@ export class Turn implements TurnPorts {
   }
 
   modelError(error: LlmError, at: StepAt): Promise<'retry' | 'fail' | undefined> {
-    return this.#agent.deps.hooks.modelError(error, this.#info(at))
+    return this.#agent.deps.hooks.first('modelError', [error, this.#info(at)])
   }
 
   afterStep(at: StepAt): Promise<void> {
     this.#agent.measured()
-    return this.signal.aborted ? Promise.resolve() : this.#agent.deps.hooks.afterStep(this.#info(at))
+    return this.signal.aborted ? Promise.resolve() : this.#agent.deps.hooks.each('afterStep', [this.#info(at)])
   }
 
   describe(error: unknown): ErrorInfo {
@@ -284,7 +284,7 @@ export class Turn implements TurnPorts {
   async #reminders(at: StepAt): Promise<CoreRecord[]> {
     const records: CoreRecord[] = []
     this.#compactions = this.#agent.history.compactions()
-    for (const contribution of this.#agent.deps.injectors()) {
+    for (const contribution of this.#agent.deps.injectors.entries()) {
       const said = this.#injection(contribution, this.#info(at))
       const injection = said instanceof Promise ? await said : said // most have nothing to say, and say so at once
       if (injection) records.push(reminder(this.turn_id, contribution.item.variant, injection.text, injection.facts))
@@ -307,7 +307,7 @@ export class Turn implements TurnPorts {
   }
 
   #notices(): readonly Notice[] {
-    return forStep(this.#agent.notices(), this.turn_id)
+    return forStep(this.#agent.notices.value, this.turn_id)
   }
 
   closes(): boolean {
@@ -323,7 +323,7 @@ export class Turn implements TurnPorts {
   async more(at: StepAt): Promise<boolean> {
     const { deps, history } = this.#agent
     if (this.#waits()) return true
-    const next = await deps.hooks.shouldContinue(this.#info(at))
+    const next = await deps.hooks.first('shouldContinue', [this.#info(at)])
     if (next) {
       await history.append(userMessage(this.turn_id, [{ type: 'text', text: next.text }], next.origin))
       return true

@@ -138,7 +138,9 @@ export class Turns {
     const { prompt_id, content, origin } = item
     const texts: { readonly event: string; readonly text: string }[] = []
     const add = (event: string, text: string) => void texts.push({ event, text })
-    const blocked = await deps.hooks.beforePrompt({ agent: host, prompt_id, content, origin, steered, signal, add }, deps.beforePromptMs)
+    const blocked = await deps.hooks.first('beforePrompt', [{ agent: host, prompt_id, content, origin, steered, signal, add }], {
+      limit_ms: deps.beforePromptMs
+    })
     return { texts, ...(blocked ? { blocked } : {}) }
   }
 
@@ -179,7 +181,7 @@ export class Turns {
       emit,
       bind: () => bind(looked),
       measured,
-      notices: () => notices.value,
+      notices,
       insist: records => this.#insist(records),
       ending: (left, taken) => {
         this.queue.restore(left)

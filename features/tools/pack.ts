@@ -35,13 +35,10 @@ export default definePack({
   }),
   setup(ctx, { sessions, kernel, config, authority }) {
     const hooks = createToolHooks()
-    const tools = ctx.collect(Tools)
-    const sets = ctx.collect(ToolSets)
-    const policies = ctx.collect(ToolPolicies)
     const registry = new Registry({
-      tools: () => tools.entries(),
-      sets: () => sets.entries(),
-      policies: () => policies.entries(),
+      tools: ctx.collect(Tools),
+      sets: ctx.collect(ToolSets),
+      policies: ctx.collect(ToolPolicies),
       accounts: ctx,
       absence: kernel.absence
     })

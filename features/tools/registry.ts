@@ -1,5 +1,14 @@
 /** Which tools exist, which of them an agent may use, and how models and clients see them. */
-import { type Accounts, type AppError, type Contribution, defineSlot, nearest, packOfTap, type Static } from '../../kernel/index.ts'
+import {
+  type Accounts,
+  type AppError,
+  type Collection,
+  type Contribution,
+  defineSlot,
+  nearest,
+  packOfTap,
+  type Static
+} from '../../kernel/index.ts'
 import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { closed } from './arguments.ts'
@@ -7,10 +16,12 @@ import type { ToolEntry } from './contract.ts'
 import { meansTool } from './glob.ts'
 import type { Tool, ToolPolicy, ToolSet } from './tool.ts'
 
+type Listed<T> = Pick<Collection<T>, 'entries'>
+
 interface RegistryPorts {
-  readonly tools: () => readonly Contribution<Tool>[]
-  readonly sets: () => readonly Contribution<ToolSet>[]
-  readonly policies: () => readonly Contribution<ToolPolicy>[]
+  readonly tools: Listed<Tool>
+  readonly sets: Listed<ToolSet>
+  readonly policies: Listed<ToolPolicy>
   readonly accounts: Accounts
   /** What is said for a pack that is away and comes back by itself. */
   readonly absence: (pack: string) => AppError | undefined
@@ -47,20 +58,18 @@ export class Registry {
   #refusals(agent: AgentHost, tools: readonly Tool[]): ReadonlyMap<Tool, string> {
     const { policies, accounts } = this.#ports
     const refused = new Map<Tool, string>()
-    for (const { pack, item: policy } of policies()) {
+    for (const { pack, item: policy } of policies.entries()) {
       const what = `tool policy ${policy.name}`
-      const judge = (tool: Tool) => {
-        try {
-          return policy.refuses(agent, tool)
-        } catch (err) {
-          accounts.blame(pack, what, err, { tool: tool.name })
-          return `The tool ${tool.name} is switched off: ${policy.name} could not say whether it may be used.`
-        }
-      }
       accounts.onAccountOf(pack, what, () => {
         for (const tool of tools) {
-          const reason = refused.has(tool) ? undefined : judge(tool)
-          if (reason !== undefined) refused.set(tool, reason)
+          if (refused.has(tool)) continue
+          try {
+            const reason = policy.refuses(agent, tool)
+            if (reason !== undefined) refused.set(tool, reason)
+          } catch (err) {
+            accounts.blame(pack, what, err, { tool: tool.name })
+            refused.set(tool, `The tool ${tool.name} is switched off: ${policy.name} could not say whether it may be used.`)
+          }
         }
       })
     }
@@ -148,8 +157,8 @@ export class Registry {
       first.set(tool.name, tool)
       this.#owners.set(tool.name, from)
     }
-    for (const each of this.#ports.tools()) add(each, each.item)
-    for (const each of this.#ports.sets()) for (const tool of this.#toolsOf(each.pack, each.item, agent)) add(each, tool)
+    for (const each of this.#ports.tools.entries()) add(each, each.item)
+    for (const each of this.#ports.sets.entries()) for (const tool of this.#toolsOf(each.pack, each.item, agent)) add(each, tool)
     return [...first.values()]
   }
 

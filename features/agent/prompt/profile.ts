@@ -1,7 +1,7 @@
 /** Profiles and the system prompt: rendered when a profile is bound, then recorded, so that a resumed agent keeps its text. */
 import { createHash } from 'node:crypto'
 import { arch, platform } from 'node:os'
-import type { Accounts, Contribution } from '../../../kernel/index.ts'
+import type { Accounts, Collection, Contribution } from '../../../kernel/index.ts'
 import type { AgentHost } from '../../sessions/index.ts'
 import { type AgentProfile, defaultProfile, type PromptBlock, type PromptWarning } from '../service.ts'
 import { waited } from '../waited.ts'
@@ -69,7 +69,7 @@ const closing = 'Stay with the task until it is done or you need the user. Do wh
 export interface PromptPorts {
   readonly home: string
   readonly product: string
-  readonly blocks: readonly Contribution<PromptBlock>[]
+  readonly blocks: Collection<PromptBlock>
   readonly now: () => Date
   readonly accounts: Accounts
   /** How long each block may take, ms. */
@@ -103,7 +103,7 @@ export async function promptBasis(
       return ''
     }
   }
-  const having = blocks.filter(({ item }) => item.basis)
+  const having = blocks.entries().filter(({ item }) => item.basis)
   const parts = await Promise.all([takesSystemFile(agent, profile) ? systemFileStamp(home) : '', ...having.map(basisOf)])
   const basis = parts.filter(part => part !== '').join('\n')
   return basis === '' ? '' : createHash('sha256').update(basis).digest('hex').slice(0, 32)
@@ -123,7 +123,7 @@ export async function renderPrompt(agent: AgentHost, profile: AgentProfile, port
   const warnings: PromptWarning[] = []
   const failed: string[] = []
   let variables: Readonly<Record<string, string>> = {}
-  for (const { pack, item: block } of ports.blocks) {
+  for (const { pack, item: block } of ports.blocks.entries()) {
     const what = `prompt block ${block.name}`
     try {
       const said = await waited(

@@ -85,7 +85,7 @@ test('what fails because its agent was closed in between is the fault of no pack
   hooks.turnEnd.tap('third', () => void asked.push('third'))
   const { signal } = new AbortController()
 
-  await calls.turnEnd({ agent, turn_id: 0, step: 1, signal, reason: 'completed' }, 60_000)
+  await calls.each('turnEnd', [{ agent, turn_id: 0, step: 1, signal, reason: 'completed' }], { limit_ms: 60_000 })
   const blame = (_: string, what: string) => failed.push(what)
   const facts = [{ pack: 'other', item: { field: 'mood', value: broken }, signal }]
   assert.deepEqual(factsOf(facts, agent, 'event', { onAccountOf: (_, __, run) => run(), blame }), {})

@@ -15,12 +15,14 @@ const broken = (): never => {
 test('a tool, a set and a policy that fail are faults of their packs', async t => {
   const blamed: string[] = []
   const registry = new Registry({
-    tools: () => [contribution('one', scripted({ name: 'Look' }))],
-    sets: () => [
-      contribution('two', { name: 'remote', tools: () => [scripted({ name: 'Far' })] }),
-      contribution('three', { name: 'lost', tools: broken })
-    ],
-    policies: () => [contribution('four', { name: 'rules', refuses: broken })],
+    tools: { entries: () => [contribution('one', scripted({ name: 'Look' }))] },
+    sets: {
+      entries: () => [
+        contribution('two', { name: 'remote', tools: () => [scripted({ name: 'Far' })] }),
+        contribution('three', { name: 'lost', tools: broken })
+      ]
+    },
+    policies: { entries: () => [contribution('four', { name: 'rules', refuses: broken })] },
     absence: () => undefined,
     accounts: { onAccountOf: (_pack, _what, work) => work(), blame: (pack, what) => void blamed.push(`${pack}: ${what}`) }
   })

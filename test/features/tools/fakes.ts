@@ -187,9 +187,9 @@ export async function scene(
   let ids = 0
   const runner = createRunner({
     registry: new Registry({
-      tools: () => tools.map(item => contribution('tools', item)),
-      sets: () => [],
-      policies: () => (options.policies ?? []).map(item => contribution('rules', item)),
+      tools: { entries: () => tools.map(item => contribution('tools', item)) },
+      sets: { entries: () => [] },
+      policies: { entries: () => (options.policies ?? []).map(item => contribution('rules', item)) },
       accounts,
       absence: () => undefined
     }),
