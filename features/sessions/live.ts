@@ -167,9 +167,11 @@ export class LiveSession extends SlotHost implements Session {
   promptsUndone(text: string | undefined, { announce = true, at }: { readonly announce?: boolean; readonly at?: Date } = {}): void {
     const { last_prompt: _last, ...state } = this.#state
     const lastPrompt = lastPromptOf(text ?? '')
-    this.#set(this.#touched(text === undefined ? state : { ...state, last_prompt: lastPrompt }, at))
+    // A title that nobody chose is that of the first prompt, and goes with it.
+    const untitled = text === undefined && state.title_kind === 'replaceable' && state.title !== '' ? { title: '' } : {}
+    this.#set(this.#touched(text === undefined ? { ...state, ...untitled } : { ...state, last_prompt: lastPrompt }, at))
     this.#saveLater()
-    if (announce) this.#ports.metaUpdated(this.id, { patch: { lastPrompt } })
+    if (announce) this.#ports.metaUpdated(this.id, { ...untitled, patch: { ...untitled, lastPrompt } })
   }
 
   leaves(agent_id: string, waiting: boolean): void {

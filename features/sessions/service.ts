@@ -104,8 +104,8 @@ export interface Session extends SlotHost {
    */
   promptSubmitted(text: string, options?: { readonly announce?: boolean; readonly at?: Date }): void
   /**
-   * Prompts were taken back: sets last_prompt to `text`, that of the newest one which is left, or removes it; emits session.meta.updated
-   * (unless `announce` is false). Saved a little later, as with `promptSubmitted`.
+   * Prompts were taken back: sets last_prompt to `text`, that of the newest one which is left, or removes it, and with it a title that was
+   * taken from the first one; emits session.meta.updated (unless `announce` is false). Saved a little later, as with `promptSubmitted`.
    */
   promptsUndone(text: string | undefined, options?: { readonly announce?: boolean; readonly at?: Date }): void
   /**

@@ -7,7 +7,7 @@ import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { steerPrompts } from '../../../features/prompts/index.ts'
 import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
-import { readSession } from '../../../features/sessions/index.ts'
+import { readSession, updateProfile } from '../../../features/sessions/index.ts'
 import todo from '../../../features/todo/pack.ts'
 import tools from '../../../features/tools/pack.ts'
 import transcript from '../../../features/transcript/pack.ts'
@@ -207,9 +207,23 @@ test('after a restart what was taken back stays away, and the newest prompt that
   assert.equal((await again.undo()).code, 0)
   assert.deepEqual(await again.texts(), [])
   const session = (await again.call(readSession, { params: { session_id } })).data
-  assert.equal(session.last_prompt, undefined)
-  const meta = again.events.find(({ type }) => type === 'session.meta.updated')?.payload as { patch: object }
-  assert.deepEqual(meta.patch, { lastPrompt: '' })
+  assert.deepEqual([session.last_prompt, session.title], [undefined, ''])
+  const meta = again.events.find(({ type }) => type === 'session.meta.updated')?.payload as { title: string; patch: object }
+  assert.deepEqual([meta.title, meta.patch], ['', { title: '', lastPrompt: '' }])
+  await turns(again, 'three')
+  assert.equal((await again.call(readSession, { params: { session_id } })).data.title, 'three')
+})
+
+test('a title that somebody chose stays when all prompts are taken back', async t => {
+  const agent = await start(t, scriptedLlm('answer'))
+  const params = { session_id: agent.session_id }
+  await turns(agent, 'one')
+  await agent.call(updateProfile, { params, body: { title: 'Mine' } })
+
+  await agent.undo()
+
+  const { title, last_prompt } = (await agent.call(readSession, { params })).data
+  assert.deepEqual([title, last_prompt], ['Mine', undefined])
 })
 
 test('too many turns are refused with the reason, and nothing changes', async t => {
