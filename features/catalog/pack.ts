@@ -89,7 +89,7 @@ export default definePack({
     ctx.route(importRegistry, async ({ body: { url: given, api_key }, signal }) => {
       checkKey(api_key)
       const url = given.trim()
-      const key = nonBlank(api_key) ?? (api_key === undefined ? providers.registryKey(url) : undefined)
+      const key = nonBlank(api_key) ?? (api_key === undefined ? await providers.registryKey(url) : undefined)
       const listed = await fetchJson(upstream, url, { ...agent, ...(key && { authorization: `Bearer ${key}` }) }, signal)
         .then(readRegistry)
         .catch((error: unknown) => {

@@ -77,7 +77,7 @@ export default definePack({
               error
             )
           })
-      }
+      } else await refresh() // it answers what the file holds now, as every patch does
       return answer()
     })
 

@@ -137,7 +137,8 @@ export default definePack({
         const ids = await save(config, file => importProviders(file, imported, { registry, hasDefault: hasDefault() }))
         return ids.map(shown)
       },
-      registryKey(url) {
+      async registryKey(url) {
+        await config.reload()
         const records = Object.values(config.get(providersSection)).filter(record => registryOf(record) === url)
         return registryKeys(records).find(key => key !== undefined)
       }

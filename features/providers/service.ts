@@ -40,8 +40,8 @@ export interface Providers {
    * text without secrets, `refused` tells that it did not take the credential, `offline` that nothing was sent.
    */
   probe(id: string, signal: AbortSignal): Promise<Probed>
-  /** Key of an earlier import of this registry. */
-  registryKey(url: string): string | undefined
+  /** Key of an earlier import of this registry, by the file as it is now. */
+  registryKey(url: string): Promise<string | undefined>
 }
 
 /** Of the providers pack. */

@@ -1,5 +1,7 @@
 /** import_registry through the front door. */
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { importCatalog, importRegistry, RegistryUnusable } from '../../../features/catalog/index.ts'
 import { ProviderManaged, readProvider, refreshProviders } from '../../../features/providers/index.ts'
@@ -81,6 +83,21 @@ test('every listed provider gets a source record, an endpoint, a protocol, its m
     'x/k': { provider: 'x', model: 'org/k', max_context_size: 10, display_name: 'K', capabilities: ['tool_use'], cost },
     'x/plain': { provider: 'x', model: 'p', max_context_size: 131_072, capabilities: ['tool_use'] }
   })
+})
+
+test('the key of an earlier import is the one that the file holds at that moment', async t => {
+  const live = await upstream(t, registry('a'))
+  const { call, home } = await startCatalog(t)
+  const url = `${live.url}/api.json`
+  const source = `source = { kind = "apiJson", url = "${url}", api_key = "sk-r" }`
+  await writeFile(join(home, 'config.toml'), `[providers.a]\ntype = "compat_chat"\nbase_url = "https://a.example"\n${source}\n`)
+
+  await call(importRegistry, { body: { url } })
+
+  assert.deepEqual(
+    live.asked.map(({ headers }) => headers.authorization),
+    ['Bearer sk-r']
+  )
 })
 
 test('an empty key means none, although an earlier import had one', async t => {

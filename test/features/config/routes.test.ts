@@ -179,6 +179,21 @@ test('an invalid domain falls back to its default and the others stay', async t 
   assert.equal((await call(patchConfig, { body: { loop_control: { maxStepsPerTurn: 5 } } })).code, 0)
 })
 
+test('a patch that asks for nothing answers what the file holds at that moment, too', async t => {
+  const home = await homeWith('default_permission_mode = "manual"\n')
+  const { call } = await startTestKernel(t, { packs: [config], home })
+  for (const [body, mode] of [
+    [{}, 'auto'],
+    [{ yolo: false }, 'yolo']
+  ] as const) {
+    await writeFile(join(home, 'config.toml'), `default_permission_mode = "${mode}"\n`)
+
+    const { data } = await call(patchConfig, { body })
+
+    assert.equal(data.default_permission_mode, mode)
+  }
+})
+
 test('an edit by hand is picked up and announced', async t => {
   const { waitFor, home } = await startTestKernel(t, { packs: [config] })
 
