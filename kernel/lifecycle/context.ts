@@ -119,6 +119,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return mount(() => registrations.add('routes', route))
     },
     event(spec: EventSpec) {
+      const { by = [] } = spec.merge ?? {}
+      if (!Array.isArray(by)) throw developerError('argument_odd', `merge of ${spec.type}`, 'a list of fields', inspect(by, { depth: 0 }))
       let live = true
       const remove = mount(() => registrations.add('events', spec))
       const emit = (payload: unknown, target?: string | EventTarget) => {

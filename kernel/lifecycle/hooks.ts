@@ -250,7 +250,7 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, owner: T
   }
   const atOnce = (args: never[]) => {
     if (!tap.live) return undefined
-    if (notify) return guard.tell(pack, what, () => fn(...args))
+    if (notify) return guard.tell(pack, what, fn, ...args)
     try {
       return guard.run(pack, what, () => fn(...args))
     } catch (error) {

@@ -134,9 +134,7 @@ class Audience {
    * stream is busy, or with the 64th frame.
    */
   push(frame: EventFrame): void {
-    const merged =
-      !frame.wire && this.#env.guard.call(frame.draft.pack, `merge rule of ${frame.spec.type}`, () => this.#merge(frame), false)
-    if (!merged) this.#runs.push({ frames: [frame], length: -1 })
+    if (frame.wire || !this.#merge(frame)) this.#runs.push({ frames: [frame], length: -1 })
     if (this.#runs.length === 1) this.#waiting.add(this)
     if (this.#runs.length >= maxFrames) this.flush()
     else if (!this.#immediate && this.#quick < quickFlushes) this.#immediate = setImmediate(() => this.flush())

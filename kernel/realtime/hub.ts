@@ -33,7 +33,7 @@ export class Hub implements Streams {
   readonly #env: Environment
   readonly #hooks: KernelHooks
   /** Listeners by type; those of everything under undefined. */
-  readonly #listeners = new Map<string | undefined, Set<{ readonly pack: string; readonly hear: Hear }>>()
+  readonly #listeners = new Map<string | undefined, Set<{ readonly pack: string; readonly what: string; readonly hear: Hear }>>()
   /** Events whose listeners have not run yet. */
   readonly #untold: EmittedEvent[] = []
   #telling = false
@@ -86,7 +86,7 @@ export class Hub implements Streams {
 
   /** Listens to one event type, or with undefined to all; returns the undo. What a listener throws is put down to `pack`. */
   on(type: string | undefined, hear: Hear, pack = 'kernel'): () => void {
-    const entry = { pack, hear } // one registration each, even of the same function
+    const entry = { pack, what: `listener of ${type ?? 'every event'}`, hear } // one registration each, even of the same function
     const entries = this.#listeners.get(type) ?? new Set()
     this.#listeners.set(type, entries.add(entry))
     return () => {
@@ -216,8 +216,8 @@ export class Hub implements Streams {
     this.#telling = true
     for (let event = this.#untold.shift(); event; event = this.#untold.shift()) {
       const entries = [...(this.#listeners.get(event.type) ?? []), ...(this.#listeners.get(undefined) ?? [])]
-      for (const { pack, hear } of entries) guard.tell(pack, `listener of ${event.type}`, hear, event)
-      if (hook.isUsed()) guard.tell('kernel', `tap of ${event.type}`, heard => hook.call(heard), event)
+      for (const { pack, what, hear } of entries) guard.tell(pack, what, hear, event)
+      if (hook.isUsed()) hook.call(event) // a tap that only hears throws nothing (`ownedTap`)
     }
     this.#telling = false
   }

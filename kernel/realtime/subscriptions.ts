@@ -161,7 +161,7 @@ export class Subscriptions {
     const { table, hooks } = this.#realtime
     table.fanout.unsubscribe(session_id, connection)
     connection.forget(session_id)
-    this.#env.guard.call('kernel', 'tap of unsubscribed', () => hooks.unsubscribed.call(session_id, connection), undefined)
+    hooks.unsubscribed.call(session_id, connection)
     table.release(table.find(session_id))
   }
 
@@ -192,7 +192,7 @@ export class Subscriptions {
   /** Waits for what was emitted before, then decides and goes live in one step: the slice ends where the live frames begin. */
   async #begin(connection: ClientConnection, stream: Stream, journal: Journal, wish: SubscribeWish): Promise<Start> {
     const { hooks, table } = this.#realtime
-    const { log, guard } = this.#env
+    const { log } = this.#env
     let reader: JournalReader | undefined
     for (;;) {
       // It may be part of the cursor's snapshot already, so it counts as past.
@@ -213,7 +213,7 @@ export class Subscriptions {
         connection.remember(stream.id, wish.filter)
       }
       const release = decision.kind === 'replay' && !gone ? connection.hold() : undefined
-      if (wish.cursor && !gone) guard.call('kernel', 'tap of subscribed', () => hooks.subscribed.call(stream.id, connection), undefined)
+      if (wish.cursor && !gone) hooks.subscribed.call(stream.id, connection)
       if (decision.kind === 'replay' && reader && release) {
         return { kind: 'replay', reader, lines: reader.lines(decision.from, decision.to), release }
       }

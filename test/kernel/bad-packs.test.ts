@@ -203,6 +203,11 @@ const rows: Readonly<Record<string, Row>> = {
     named: /^the listener of event.said needs a function, not 'x'$/
   },
   'an event that is none': { setup: ctx => ctx.on(undefined as never, boom as never), state: 'Failed', named: /undefined/ },
+  'a rule of merging that is none': {
+    setup: ctx => ctx.event({ ...said, merge: { by: 'turn_id', append: 'text' } } as never),
+    state: 'Failed',
+    named: /^merge of event.said needs a list of fields, not 'turn_id'$/
+  },
   'a tap that is none': {
     setup: ctx => ctx.tap(ctx.hooks.beforeRequest, 5 as never),
     state: 'Failed',
