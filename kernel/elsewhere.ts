@@ -10,6 +10,7 @@ import type { RequestInfo } from './contract.ts'
 import { AppError, OwnerSilent } from './errors.ts'
 import { serviceToken } from './lifecycle/services.ts'
 import type { Cursor, ResyncReason, Watermark } from './realtime/journal.ts'
+import type { LocalClient, LocalConnection } from './realtime/types.ts'
 
 /** Another server, as requests and connections reach it. */
 export interface Place {
@@ -37,12 +38,7 @@ export interface RelayedReply {
 }
 
 /** A client's end of a connection at another server. */
-export interface RelayedClient extends Asker {
-  readonly user_agent: string | null
-  /** As `LocalClient.message`: a promise holds the next one back. */
-  message(data: Buffer, binary: boolean): unknown
-  closed(code: number, reason: string): void
-}
+export type RelayedClient = Required<LocalClient>
 
 export interface RelayedEnd {
   send(data: Uint8Array, binary: boolean): void
@@ -50,11 +46,7 @@ export interface RelayedEnd {
 }
 
 /** The end of a client of another server at this one. */
-export interface RelayedConnection {
-  /** Takes a message as a socket would bring it. Resolves when the server takes more. */
-  receive(data: Buffer, binary: boolean): Promise<void>
-  close(): void
-}
+export type RelayedConnection = Pick<LocalConnection, 'receive' | 'close'>
 
 /** The other server was not there, or had gone: it has not got what was to be sent. */
 export class Unreached extends Error {

@@ -108,8 +108,17 @@ export {
   replayLimit,
   type Watermark
 } from './realtime/journal.ts'
-export type { LocalClient, LocalConnection } from './realtime/local.ts'
-export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, SendOptions, Streams } from './realtime/types.ts'
+export type {
+  Connection,
+  ConnectionInfo,
+  Emit,
+  EmittedEvent,
+  EventTarget,
+  LocalClient,
+  LocalConnection,
+  SendOptions,
+  Streams
+} from './realtime/types.ts'
 export {
   annotations,
   checker,

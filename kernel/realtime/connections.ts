@@ -12,10 +12,10 @@ import { controlHandlers } from './control-frames.ts'
 import { onceKey } from './event-frame.ts'
 import { FrameQueue, Frames } from './frames.ts'
 import { replayLimit, type Watermark } from './journal.ts'
-import { type LocalClient, type LocalConnection, LocalTransport } from './local.ts'
+import { LocalTransport } from './local.ts'
 import { Sockets } from './sockets.ts'
 import { type Realtime, Subscriptions } from './subscriptions.ts'
-import type { ConnectionInfo } from './types.ts'
+import type { ConnectionInfo, LocalClient, LocalConnection } from './types.ts'
 
 export class Connections {
   /** See `Relays.setRemote`. */

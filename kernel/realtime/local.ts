@@ -1,35 +1,8 @@
 /** Connections without a socket: the other end is code of this process (a bridge, a test, another instance). */
 import { EventEmitter } from 'node:events'
-import type { Principal } from '../access/principal.ts'
 import type { Logger } from '../log/log.ts'
 import type { Transport } from './connection.ts'
-
-/** The client's end of a connection in this process. */
-export interface LocalClient {
-  /**
-   * Takes one message as a socket would get it, in order, after the call that sent it. A promise holds the next one back, so that a
-   * slow client is treated like a slow socket. A failure closes the connection with 1011.
-   */
-  message(data: Buffer, binary: boolean): unknown
-  /** The connection is over. */
-  closed?(code: number, reason: string): void
-  /** Default: code of this process, with every scope. */
-  readonly principal?: Principal
-  /** Shown in the list of connections; default null. */
-  readonly user_agent?: string | null
-  readonly remote_address?: string | null
-}
-
-/** What the client gets for its end. */
-export interface LocalConnection {
-  readonly id: string
-  /** Sends a frame, with `bytes` as a binary message. Resolves when the server takes more. */
-  send(frame: object, bytes?: Uint8Array): Promise<void>
-  /** The same for a message as a socket would bring it. */
-  receive(data: Buffer, binary: boolean): Promise<void>
-  /** Ends the connection; `closed` is called before this returns. */
-  close(): void
-}
+import type { LocalClient } from './types.ts'
 
 /** A client that takes this much too little should be waited for. */
 const fullBytes = 64 * 1024

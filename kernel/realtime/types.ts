@@ -1,4 +1,4 @@
-/** Types of the event side: what packs emit and hear, and what a connection offers them. */
+/** Types of the event side: what packs emit and hear, what a connection offers them, and its other end within this process. */
 import type { Static } from '@sinclair/typebox'
 import type { Principal } from '../access/principal.ts'
 import type { EventScope, EventSpec } from '../contract.ts'
@@ -132,4 +132,31 @@ export interface Connection extends SlotHost {
    * are never hidden.
    */
   suppress(session_id: string, pack: string, hide: (type: string, subject: string) => boolean): () => void
+}
+
+/** The client's end of a connection in this process. */
+export interface LocalClient {
+  /**
+   * Takes one message as a socket would get it, in order, after the call that sent it. A promise holds the next one back, so that a
+   * slow client is treated like a slow socket. A failure closes the connection with 1011.
+   */
+  message(data: Buffer, binary: boolean): unknown
+  /** The connection is over. */
+  closed?(code: number, reason: string): void
+  /** Default: code of this process, with every scope. */
+  readonly principal?: Principal
+  /** Shown in the list of connections; default null. */
+  readonly user_agent?: string | null
+  readonly remote_address?: string | null
+}
+
+/** What the client gets for its end. */
+export interface LocalConnection {
+  readonly id: string
+  /** Sends a frame, with `bytes` as a binary message. Resolves when the server takes more. */
+  send(frame: object, bytes?: Uint8Array): Promise<void>
+  /** The same for a message as a socket would bring it. */
+  receive(data: Buffer, binary: boolean): Promise<void>
+  /** Ends the connection; `closed` is called before this returns. */
+  close(): void
 }
