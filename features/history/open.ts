@@ -6,10 +6,10 @@ import { AttachmentsSlot } from './attachments.ts'
 import { logId } from './contract.ts'
 import { savedPrompts } from './conversation-saved.ts'
 import { copiedEpoch } from './copy.ts'
-import { type HistoryRecord, looksAt, type StateSpec } from './define.ts'
+import { type HistoryRecord, looksAt, recordTypes, type StateSpec } from './define.ts'
 import { AgentHistory } from './history.ts'
 import { blobStore, Media, MediaCache } from './media.ts'
-import { checkpoint, promptAccepted, told } from './records.ts'
+import { checkpoint, promptAccepted, stepBegin, stepEnd, told, toolBegin, toolResult, turnEnded, turnStarted } from './records.ts'
 import { HistoryStates, RecordEvents } from './service.ts'
 
 /** Events of the session itself are about its main agent. */
@@ -53,16 +53,26 @@ export function historyOpener(
   }
 }
 
-/** Whether the last record of a journal says that everything before it was told, and the event journal still has it. */
+/**
+ * Whether the last record of a journal says that everything before it was told, the event journal still has it, and no turn is open: a mark
+ * goes before records of a turn, too, and a kill may leave that much of their write, as a disk that refused the end of a turn does.
+ */
 export async function wasClosed(ctx: PackContext, agent: AgentHost, log: LogStore<{ type: string; time?: number }>): Promise<boolean> {
+  let marked = false
   for await (const { value, at } of log.scan(logId, { reverse: true })) {
+    if (marked && inTurn.has(value.type)) return value.type === turnEnded.type
+    if (marked) continue
     if (!told.is(value) || value.at !== at) return false
     if (value.epoch === copiedEpoch) return true
     const kept = ctx.streams.watermark(agent.session.id)
-    return kept !== undefined && kept.epoch === value.epoch && value.seq <= kept.seq
+    if (kept?.epoch !== value.epoch || value.seq > kept.seq) return false
+    marked = true
   }
   return true
 }
+
+/** What says whether a turn is open, and comes often enough that nobody looks far. */
+const inTurn = recordTypes(turnStarted, turnEnded, stepBegin, stepEnd, toolBegin, toolResult)
 
 /** Whether a prompt was accepted, as the journal says: its records back to the last checkpoint, which names those before. */
 export async function hasPrompt(log: LogStore<{ type: string; time?: number }>, prompt_id: string): Promise<boolean> {

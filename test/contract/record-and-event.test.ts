@@ -1,6 +1,6 @@
 /** A process that dies between a record and its event: wherever the events stop, the next start tells the rest, exactly once. */
 import assert from 'node:assert/strict'
-import { cp, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, cp, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { TurnHooks } from '../../features/agent/index.ts'
@@ -116,6 +116,39 @@ test('what is put on record while a turn ends is told before the end of its prom
   await again.waitFor(event => isOver(event as never))
   await again.stop()
   assert.deepEqual(await judge(copy, id), [])
+})
+
+test('the turn of a subagent ends at the next start also when a kill left no more of its last write than the mark before it', async t => {
+  const scene = await crashScene(t, { model: busyModel }) // a call of the subagent waits to be approved
+  const packs = await loadDefaultPacks()
+  const kernel = await startTestKernel(t, { packs, home: scene.home })
+  const { id } = (await kernel.rest.json('POST', '/api/v1/sessions', { metadata: { cwd: scene.place } })).data as { id: string }
+  const body = { content: [{ type: 'text', text: 'do:agent:torn' }] }
+  const asks = async (count: number) => {
+    let seen = 0
+    return await kernel.waitFor(({ type }) => type === 'event.approval.requested' && ++seen === count)
+  }
+  await kernel.rest.json('POST', `/api/v1/sessions/${id}/prompts`, body)
+  const { approval_id } = (await asks(1)).payload as { approval_id: string }
+  await kernel.rest.json('POST', `/api/v1/sessions/${id}/approvals/${approval_id}`, { decision: 'approved' })
+  await asks(2)
+  const home = await copyOfHome(scene.home)
+  await kernel.stop()
+  const file = (await journalsOf(home, id)).get('agent-0')?.file ?? ''
+  await cutAfter(file, line => line.endsWith('}'))
+  const { size } = await stat(file)
+  const { epoch } = JSON.parse((await readFile(eventsOf(home, id), 'utf8')).split('\n')[0] ?? '') as { epoch: string }
+  await appendFile(file, `${JSON.stringify({ type: 'told', at: size, seq: (await eventFile(home, id)).length, epoch })}\n`)
+
+  const again = await startTestKernel(t, { packs, home })
+  await again.rest.json('GET', `/api/v1/sessions/${id}/snapshot`)
+  await again.rest.json('POST', `/api/v1/sessions/${id}:archive`, {}) // waits until all agents were looked at
+  await again.stop()
+  const types = (await eventFile(home, id)).filter(frame => frame.payload.agentId === 'agent-0').map(({ type }) => type)
+  assert.deepEqual(
+    types.filter(type => /^turn\.(started|ended)$/.test(type)),
+    ['turn.started', 'turn.ended']
+  )
 })
 
 /** Ends a file with the last line that fits; one without such a line stays. */

@@ -295,6 +295,10 @@ test('a journal was closed when its last record says that all was told, and the 
   assert.equal(await wasTold({ seq: 7, epoch: 'e' }, last, said('a')), false, 'something came behind')
   assert.equal(await wasTold({ seq: 7, epoch: 'e' }, said('a'), said('b'), last), false, 'something came before the mark')
   assert.equal(await wasTold(undefined, said('a'), told.of({ at: 1, seq: 0, epoch: copiedEpoch })), true, 'a copy')
+  const started = { type: 'turn.started', turn_id: 0 }
+  const behind = (at: number) => told.of({ at, seq: 7, epoch: 'e' })
+  assert.equal(await wasTold({ seq: 7, epoch: 'e' }, started, said('a'), behind(2)), false, 'a turn is open')
+  assert.equal(await wasTold({ seq: 7, epoch: 'e' }, started, { type: 'turn.ended' }, said('a'), behind(3)), true, 'the turn is over')
 })
 
 test('what is known of a stored journal is brought up to date, unless the journal is another one, or undo may have come', async () => {
