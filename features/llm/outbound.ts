@@ -52,11 +52,11 @@ export class OutboundRefused extends Error {
 type OutboundGuard = (url: URL) => void | Promise<void>
 
 /** Of the whole process, not handed from pack to pack: a pack that could forget the switch would be a hole in it. */
-const guards = new Set<OutboundGuard>()
+const guards = new Set<{ readonly guard: OutboundGuard }>()
 
 /** Asks the guard before every request of every `createUpstream`, until the returned undo. */
 export function guardOutbound(guard: OutboundGuard): () => void {
-  const entry: OutboundGuard = url => guard(url)
+  const entry = { guard }
   guards.add(entry)
   return () => {
     guards.delete(entry)
@@ -65,5 +65,5 @@ export function guardOutbound(guard: OutboundGuard): () => void {
 
 /** Rejects with the first guard's OutboundRefused. For packs that call without `createUpstream`. */
 export async function assertOutbound(url: URL): Promise<void> {
-  for (const guard of [...guards]) await guard(url)
+  for (const { guard } of [...guards]) await guard(url)
 }

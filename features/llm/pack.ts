@@ -14,7 +14,7 @@ import type { OauthRef } from './records.ts'
 import { remembered } from './remembered.ts'
 import type { LlmError, LlmPart, LlmRequest, ResolvedModel } from './request.ts'
 import { sendInForm } from './request-forms.ts'
-import { defaultAlias, type ModelTable, resolveModel } from './resolve.ts'
+import { defaultAlias, KeptModels, type ModelTable } from './resolve.ts'
 import { defaultModelSection, llmSections, modelsSection, providersSection, thinkingSection } from './sections.ts'
 import { CredentialRejected, Llm, LlmAdapters, LlmModels, ModelUnresolved, NoCredential, NoProvider, RequestForms } from './service.ts'
 import { streamOf } from './tries.ts'
@@ -54,6 +54,9 @@ export default definePack({
     const sampling = { temperature: variables.number('MODEL_TEMPERATURE'), top_p: variables.number('MODEL_TOP_P') }
 
     const headersOf = remembered(extraHeaders)
+    const loginStatus: ModelTable['loginStatus'] = (provider_id, oauth) =>
+      login(provider_id, oauth)?.status(provider_id, oauth) ?? 'unauthenticated'
+    const kept = new KeptModels()
     const table = (): ModelTable => ({
       providers: config.get(providersSection),
       models: config.get(modelsSection),
@@ -65,7 +68,7 @@ export default definePack({
       extra_headers: headersOf(process.env.SVC_CODE_CUSTOM_HEADERS ?? ''),
       thinking_keep: config.get(thinkingSection).keep,
       ...sampling,
-      loginStatus: (provider_id, oauth) => login(provider_id, oauth)?.status(provider_id, oauth) ?? 'unauthenticated'
+      loginStatus
     })
 
     const offline = new Offline({ config, started: info.offline, isLocalProvider: url => isLocalProvider(url, table()) })
@@ -87,7 +90,7 @@ export default definePack({
     })
 
     ctx.provide(Llm, {
-      resolve: alias => resolveModel(alias, table()),
+      resolve: alias => kept.resolve(alias, table()),
       defaultAlias: () => defaultAlias(table()),
       price: alias => priceOf(alias, table()),
       effort: (model, requested) =>
@@ -96,7 +99,7 @@ export default definePack({
       stream: (request, signal) =>
         sendInForm(
           request,
-          () => forms.items(),
+          forms,
           fitted => send(fitted, signal),
           err => ctx.log.error({ err }, 'a form of requests failed')
         )

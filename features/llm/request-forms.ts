@@ -1,4 +1,5 @@
 /** Sends a request in the form that its server takes. */
+import type { Collection } from '../../kernel/index.ts'
 import type { LlmPart, LlmRequest } from './request.ts'
 import type { RequestForm } from './service.ts'
 import { Tries } from './tries.ts'
@@ -12,7 +13,7 @@ const MOST = 8
  */
 export function sendInForm(
   request: LlmRequest,
-  forms: () => readonly RequestForm[],
+  forms: Pick<Collection<RequestForm>, 'items'>,
   send: (request: LlmRequest) => AsyncIterable<LlmPart>,
   failed: (error: unknown) => void
 ): AsyncIterable<LlmPart> {
@@ -27,8 +28,8 @@ export function sendInForm(
   let fitted = request
   let again = 0
   return new Tries(refused => {
-    if (refused && !(again++ < MOST && forms().some(form => asked(() => form.refused(fitted, refused), false)))) return undefined
-    fitted = forms().reduce((given, form) => asked(() => form.fit(given), given), request)
+    if (refused && !(again++ < MOST && forms.items().some(form => asked(() => form.refused(fitted, refused), false)))) return undefined
+    fitted = forms.items().reduce((given, form) => asked(() => form.fit(given), given), request)
     return send(fitted)
   })
 }

@@ -50,6 +50,29 @@ export function resolveModel(alias: string | undefined, table: ModelTable): Reso
   return contributed(model, table)
 }
 
+/** Resolved models, kept as long as all that they follow from is the same. A login may end at any time: where one counts, nothing is kept. */
+export class KeptModels {
+  #from: ModelTable | undefined
+  readonly #models = new Map<string | undefined, ResolvedModel>()
+
+  /** As `resolveModel`. */
+  resolve(alias: string | undefined, table: ModelTable): ResolvedModel {
+    const before = this.#from
+    if (!before || (Object.keys(table) as (keyof ModelTable)[]).some(key => table[key] !== before[key])) this.#models.clear()
+    this.#from = table
+    const known = this.#models.get(alias)
+    if (known) return known
+    let asksLogin = false
+    const loginStatus: ModelTable['loginStatus'] = (...whose) => {
+      asksLogin = true
+      return table.loginStatus?.(...whose) ?? 'unauthenticated'
+    }
+    const model = resolveModel(alias, { ...table, loginStatus })
+    if (!asksLogin) this.#models.set(alias, model)
+    return model
+  }
+}
+
 function configured(alias: string, stored: ModelRecord, table: ModelTable): ResolvedModel {
   const record = withOverrides(stored)
   const provider_id = record.provider

@@ -31,7 +31,7 @@ export interface LlmAdapter {
    * The URL that is called, where the host depends on the region; `base_url` is the configured one. Without this method that one is called.
    */
   baseUrl?(base_url: string | undefined, location: string | undefined): string | undefined
-  /** What a configured model lacks for this protocol, as a short sentence; answers 40113. */
+  /** What a configured model lacks for this protocol, as a short sentence; answers 40113. Asked again when the configuration has changed. */
   missing?(model: ResolvedModel): string | undefined
   /**
    * The model as it is sent: for one with a `key_file`, its access token as `api_key` with `bearer`, and what else the file says. Without

@@ -6,7 +6,9 @@ import {
   type Llm,
   type LlmAdapter,
   LlmAdapters,
+  LlmLogins,
   LlmModels,
+  type LoginStatus,
   ModelUnresolved,
   NoCredential,
   NoProvider
@@ -213,4 +215,25 @@ test('the environment says how every model samples; what is no number does not c
   const { temperature, top_p } = llm.resolve('m')
 
   assert.deepEqual({ temperature, top_p }, { temperature: 0.5, top_p: undefined })
+})
+
+test('a model with a login is resolved by the state of the login at that moment, also where the adapter needs none', async t => {
+  let state: LoginStatus = 'unauthenticated'
+  const oauth = { storage: 'file', key: 'k' }
+  const { api_key: _, ...keyless } = provider
+  const logins = definePack({
+    name: 'logins',
+    setup(ctx) {
+      ctx.contribute(LlmAdapters, adapter('compat_chat', { needs_credential: false }))
+      ctx.contribute(LlmLogins, { status: () => state, accessToken: async () => undefined })
+    }
+  })
+  const llm = await startLlm(t, { packs: [logins], config: { providers: { p: { ...keyless, oauth } }, models: { a: record } } })
+
+  const seen = (['unauthenticated', 'authenticated', 'expired', 'authenticated'] as const).map(next => {
+    state = next
+    return llm.resolve('a').login
+  })
+
+  assert.deepEqual(seen, [undefined, true, undefined, true])
 })
