@@ -31,13 +31,17 @@ export function createLog({ level = 'info', to, maxBytes = 6 * 1_048_576, keep =
   )
 }
 
-/** Appends synchronously and rotates by size. Several processes may share the file: whoever finds it already rotated just reopens. */
+/**
+ * Appends synchronously and rotates by size. What is at the path is looked at before every line: several processes may share the file, and whoever
+ * runs the server may move or delete it.
+ */
 class RotatingFile {
   readonly #path: string
   readonly #maxBytes: number
   readonly #keep: number
   #fd: number | undefined
-  #size = 0
+  /** The disk took a part of a line only: the next one begins on a line of its own. */
+  #torn = false
 
   constructor(path: string, maxBytes: number, keep: number) {
     this.#path = path
@@ -47,9 +51,13 @@ class RotatingFile {
 
   write(line: string): void {
     try {
-      if (this.#fd !== undefined && this.#size >= this.#maxBytes) this.#rotate()
+      const there = statSync(this.#path, { throwIfNoEntry: false })
+      const full = there !== undefined && there.size >= this.#maxBytes
+      if (full || (this.#fd !== undefined && there?.ino !== fstatSync(this.#fd).ino)) this.#close()
+      if (full) this.#rotate()
       this.#fd ??= this.#open()
-      this.#size += writeSync(this.#fd, line)
+      const bytes = Buffer.from(this.#torn ? `\n${line}` : line)
+      this.#torn = writeSync(this.#fd, bytes) < bytes.length
     } catch {
       this.#close() // a full or missing disk must not end the server; the next line tries again
     }
@@ -57,15 +65,10 @@ class RotatingFile {
 
   #open(): number {
     mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
-    const fd = openSync(this.#path, 'a', 0o600)
-    this.#size = fstatSync(fd).size
-    return fd
+    return openSync(this.#path, 'a', 0o600)
   }
 
   #rotate(): void {
-    const ours = this.#fd === undefined ? undefined : fstatSync(this.#fd).ino
-    this.#close()
-    if (statSync(this.#path, { throwIfNoEntry: false })?.ino !== ours) return
     for (let n = this.#keep; n > 0; n--) {
       const older = n === 1 ? this.#path : `${this.#path}.${n - 1}`
       if (statSync(older, { throwIfNoEntry: false })) renameSync(older, `${this.#path}.${n}`)

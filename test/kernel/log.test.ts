@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import fs from 'node:fs'
+import { readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -13,6 +15,12 @@ function captured() {
   const log = createLog({ level: 'trace', to: { write: line => lines.push(line) } }, '/nowhere')
   return { log, lines, last: () => JSON.parse(lines.at(-1)!) }
 }
+
+const messages = async (file: string) =>
+  (await readFile(file, 'utf8'))
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line).msg as string)
 
 test('secrets are redacted by key at any depth', () => {
   const { log, lines, last } = captured()
@@ -120,6 +128,38 @@ test('two writers of one file survive the rotation', async () => {
   assert.equal(texts.join('').trim().split('\n').length, 40)
 })
 
+test('a log file that is moved or deleted is made anew with the next line', async () => {
+  const home = await tempHome()
+  const file = join(home, 'logs', 'svc-code.log')
+  const log = createLog({}, file)
+  log.info('first')
+  await rename(file, `${file}-moved`)
+  log.info('second')
+  assert.deepEqual(await Promise.all([`${file}-moved`, file].map(messages)), [['first'], ['second']])
+
+  await rm(join(home, 'logs'), { recursive: true })
+  log.info('third')
+
+  assert.deepEqual(await messages(file), ['third'])
+})
+
+test('a line that a full disk cut damages no other line', async t => {
+  const file = join(await tempHome(), 'logs', 'svc-code.log')
+  const log = createLog({}, file)
+  const write = fs.writeSync
+  const full = t.mock.method(fs, 'writeSync', ((fd: number, bytes: Buffer) => write(fd, bytes.subarray(0, 9))) as typeof fs.writeSync)
+  syncBuiltinESMExports()
+  t.after(() => syncBuiltinESMExports())
+  log.info('cut')
+  full.mock.restore()
+  syncBuiltinESMExports()
+
+  log.info('whole')
+
+  const lines = (await readFile(file, 'utf8')).trim().split('\n')
+  assert.deepEqual([lines.length, lines[0]?.length, JSON.parse(lines[1] ?? '').msg], [2, 9, 'whole'])
+})
+
 test('the last line is in the file after process.exit and after a crash', async () => {
   const home = await tempHome()
   const module = JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../kernel/log/log.js')).href)
@@ -142,11 +182,10 @@ test('of two servers that write to one file the first that finds it full rotates
   const text = 'x'.repeat(500)
   for (const log of [one, two, one, two, one, two]) log.info(text)
   const dir = join(home, 'logs')
-  assert.deepEqual((await readdir(dir)).sort(), ['svc-code.log', 'svc-code.log.1'])
-  const lines = await Promise.all(
-    ['svc-code.log', 'svc-code.log.1'].map(async name => (await readFile(join(dir, name), 'utf8')).trimEnd().split('\n'))
-  )
-  assert.equal(lines.flat().length, 6)
+  const names = (await readdir(dir)).sort()
+  assert.deepEqual(names, ['svc-code.log', 'svc-code.log.1', 'svc-code.log.2'])
+  const lines = await Promise.all(names.map(async name => (await messages(join(dir, name))).length))
+  assert.deepEqual(lines, [2, 2, 2])
   assert.equal((await stat(dir)).mode & 0o777, 0o700)
 })
 
