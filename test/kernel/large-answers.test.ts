@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { defineRoute } from '../../kernel/contract.ts'
 import { answerText, LargeText, partedList, partedText } from '../../kernel/http/large-json.ts'
 import { Type } from '../../kernel/schema.ts'
@@ -117,10 +119,14 @@ test('an answer with very much text is made as its client takes it, and one that
   http.mount(route('/api/v1/large', { text }), route('/api/v1/huge', { text: long('x', 60_000_000) }), route('/api/v1/small', 1))
   assert.ok((JSON.parse((await http.send('GET', '/api/v1/large')).text) as { data: { text: string } }).data.text === text)
 
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
   const before = process.memoryUsage().arrayBuffers
   const asked = get({ port: http.port, path: '/api/v1/huge', headers: { authorization: `Bearer ${http.token}` } })
   const [answer] = (await once(asked, 'response')) as [IncomingMessage]
   for (let n = 0; n < 50; n++) assert.equal((await http.send('GET', '/api/v1/small')).json.data, 1)
+  collect()
   const grown = process.memoryUsage().arrayBuffers - before
   assert.ok(grown < 30_000_000, `${grown} bytes wait for the client`)
   answer.destroy()
