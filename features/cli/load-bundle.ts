@@ -1,6 +1,6 @@
 /**
  * Loads the files of the bundle beside it, with the code that V8 kept of them when the bundle was built: reading and compiling their text
- * again would be the greater part of a start. The kept code is used only for the very text and the version of V8 it was made from.
+ * again would be the greater part of a start. The kept code is used only for the very text and by the very Node it was made from.
  */
 import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readSync, renameSync, statSync, writeFileSync } from 'node:fs'
@@ -128,12 +128,22 @@ function bytesOf(file: string, before: Buffer, after: Buffer, start = 0, end?: n
   }
 }
 
+interface Index {
+  readonly madeBy: string
+  readonly files: Kept
+}
+
+/** V8 looks at its own version alone, which releases of Node share although their code is not the same: it would crash. */
+const thisNode = (): string =>
+  [process.version, process.versions.v8, process.platform, process.arch, statSync(process.execPath).size].join(' ')
+
 /** The index stands at the end, its length in the last eight bytes. Without the file the start takes longer, no more. */
 function readKept(): Kept {
   try {
     const size = statSync(keptFile).size
     const length = Number(bytesOf(keptFile, empty, empty, size - 8, size).toString('latin1'))
-    return JSON.parse(bytesOf(keptFile, empty, empty, size - 8 - length, size - 8).toString('latin1')) as Kept
+    const { madeBy, files } = JSON.parse(bytesOf(keptFile, empty, empty, size - 8 - length, size - 8).toString('latin1')) as Index
+    return madeBy === thisNode() ? files : {}
   } catch {
     return {}
   }
@@ -142,15 +152,15 @@ function readKept(): Kept {
 /** Keeps the code of every file that has run so far, functions that were called included, for the processes to come. */
 export function keepCode(): void {
   const parts: Buffer[] = []
-  const index: Record<string, Kept[string]> = {}
+  const files: Record<string, Kept[string]> = {}
   let at = 0
   for (const [name, { script, digest }] of scripts) {
     const part = script.createCachedData()
-    index[name] = [at, at + part.length, digest]
+    files[name] = [at, at + part.length, digest]
     parts.push(part)
     at += part.length
   }
-  const last = JSON.stringify(index)
+  const last = JSON.stringify({ madeBy: thisNode(), files } satisfies Index)
   writeFileSync(`${keptFile}.new`, Buffer.concat([...parts, Buffer.from(`${last}${String(last.length).padStart(8)}`)]))
   renameSync(`${keptFile}.new`, keptFile)
 }

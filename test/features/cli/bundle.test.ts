@@ -30,14 +30,14 @@ interface Watched {
   readonly limit: number
 }
 
-test('the kept code is used for the command line, the kernel and every pack, also where the heap has a limit, which holds', async () => {
-  const watched = `
+const watched = (before = '') => `
+    ${before}
     const vm = require('node:vm')
     const used = [], compiled = []
     vm.Script = class extends vm.Script {
       constructor(text, options) {
         super(text, options)
-        const list = this.cachedDataRejected === false ? used : compiled
+        const list = options.cachedData && this.cachedDataRejected === false ? used : compiled
         list.push(/(\\w+)[^/]*$/.exec(options.filename)[1])
       }
     }
@@ -45,11 +45,19 @@ test('the kept code is used for the command line, the kernel and every pack, als
     process.on('exit', () => process.stderr.write(JSON.stringify({ used, compiled, limit: require('node:v8').getHeapStatistics().heap_size_limit })))
     process.argv = [process.execPath, 'svc-code', '--port', '0']
     require(${JSON.stringify(join(root, 'dist', 'bundle', 'load.js'))}).load('cli.js')`
+
+test('the kept code is used for the command line, the kernel and every pack, also where the heap has a limit, which holds', async () => {
   for (const flags of [[], ['--max-old-space-size=200']]) {
-    const { used, compiled, limit } = JSON.parse(node([...flags, '-e', watched], await freshDir()).stderr) as Watched
+    const { used, compiled, limit } = JSON.parse(node([...flags, '-e', watched()], await freshDir()).stderr) as Watched
     for (const name of ['cli', 'base', 'pack']) assert.deepEqual([used.includes(name), compiled.includes(name)], [true, false], name)
     assert.equal(limit < 400 * 2 ** 20, flags.length > 0)
   }
+})
+
+test('code that another release of Node has kept is not run, whatever V8 thinks of it', async () => {
+  const other = watched("Object.defineProperty(process, 'version', { value: 'v20.0.0' })")
+  const { used, compiled } = JSON.parse(node(['-e', other], await freshDir()).stderr) as Watched
+  assert.deepEqual([used, compiled.includes('cli')], [[], true])
 })
 
 test('a file that was changed runs as it is now, and without kept code everything runs', async () => {
@@ -58,7 +66,7 @@ test('a file that was changed runs as it is now, and without kept code everythin
   await writeFile(join(bundle, 'cli.js'), text.replace('`svc-code: $', '`SVC-CODE: $'))
   assert.match(node([join(bundle, 'main.js'), '--nonsense']).stderr, /^SVC-CODE: /)
 
-  for (const kept of ['{"cli.js":[0,99,"?"]}      22', 'nothing', '']) {
+  for (const kept of ['{"madeBy":"?","files":{"cli.js":[0,99,"?"]}}      44', 'nothing', '']) {
     await writeFile(join(bundle, 'code.bin'), kept)
     assert.match(node([join(bundle, 'main.js'), '--nonsense']).stderr, /^SVC-CODE: /)
   }
