@@ -72,5 +72,7 @@ function collectTable(table: object, found: Found): void {
 export function commandEnv(base: NodeJS.ProcessEnv, hidden: Hidden, shell: string, mark: string): NodeJS.ProcessEnv {
   const env = Object.fromEntries(Object.entries(base).filter(([name, value]) => !hidden(name, value ?? '')))
   env[MARK] = [base[MARK], mark].filter(Boolean).join(' ')
+  // A bash with a socket as its input that counts itself as the outermost takes itself for one behind rsh, and runs ~/.bashrc.
+  env.SHLVL = String(Math.max(1, Number.parseInt(env.SHLVL ?? '', 10) || 1))
   return { ...env, NO_COLOR: '1', TERM: 'dumb', GIT_TERMINAL_PROMPT: base.GIT_TERMINAL_PROMPT ?? '0', SHELL: shell }
 }

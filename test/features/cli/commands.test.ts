@@ -225,9 +225,7 @@ test('the completions are scripts that the shells understand', async () => {
     spawnSync(
       'bash',
       ['-c', `${bash}\nCOMP_WORDS=(${words} ""); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _svc_code; echo "\${COMPREPLY[*]}"`],
-      {
-        encoding: 'utf8'
-      }
+      { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }
     )
   assert.match(ask('svc-code').stdout, /serve run attach sessions/)
   assert.match(ask('svc-code sessions').stdout, /^list show archive restore export rm --all/)

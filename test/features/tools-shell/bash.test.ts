@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, readdir, readFile, rm, stat, symlink } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { createBash } from '../../../features/tools-shell/bash.ts'
@@ -254,8 +254,20 @@ test("the server's own secrets stay out of the environment of commands", () => {
     '/bin/sh',
     'mark'
   )
-  const added = { NO_COLOR: '1', TERM: 'dumb', GIT_TERMINAL_PROMPT: '1', SHELL: '/bin/sh', SVC_CODE_COMMAND: 'mark' }
+  const added = { NO_COLOR: '1', TERM: 'dumb', GIT_TERMINAL_PROMPT: '1', SHLVL: '1', SHELL: '/bin/sh', SVC_CODE_COMMAND: 'mark' }
   assert.deepEqual(env, { PATH: '/bin', SVC_CODE_HOME: '/h', ...added })
+})
+
+test("what is run with an input does not run the user's start files, whatever started the server", async t => {
+  const { shell, cwd } = await bash(t)
+  await writeFile(join(cwd, '.bashrc'), 'echo from bashrc\n')
+  const level = process.env.SHLVL
+  delete process.env.SHLVL
+  t.after(() => {
+    if (level !== undefined) process.env.SHLVL = level
+  })
+  const { stdout } = await shell.run({ command: 'cat', cwd, env: { HOME: cwd }, input: 'the input\n', timeout_ms: 30_000 })
+  assert.equal(stdout, 'the input\n')
 })
 
 test('a command that is longer than the system takes as one argument runs like any other', async t => {
