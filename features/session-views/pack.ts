@@ -77,6 +77,7 @@ export default definePack({
           cache_read_tokens: usage?.total.inputCacheRead ?? 0,
           cache_creation_tokens: usage?.total.inputCacheCreation ?? 0,
           context_tokens: usage?.context_tokens ?? 0,
+          turn_count: usage?.turn_count ?? 0,
           ...(usage?.max_context_tokens === undefined ? {} : { context_limit: usage.max_context_tokens }),
           ...(cost === undefined ? {} : { total_cost_usd: cost })
         }

@@ -1,4 +1,4 @@
-/** What a session has cost, in its snapshot. */
+/** What a session has used and cost, in its snapshot. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Llm, type ModelPrice } from '../../../features/llm/index.ts'
@@ -29,6 +29,20 @@ test('the snapshot sums the cost over the models of the session; models without 
   await agent.settled(3)
   assert.equal(await cost(), 0.00606)
   assert.equal((await agent.call(readSession, { params })).data.usage.total_cost_usd, 0)
+})
+
+test('the snapshot counts the turns of the session; other answers say zero', async t => {
+  const agent = await start(t, {})
+  const params = { session_id: agent.session_id }
+  const turns = async () => (await agent.call(readSnapshot, { params })).data.session.usage.turn_count
+  assert.equal(await turns(), 0)
+
+  for (const n of [1, 2]) {
+    await agent.prompt('go')
+    await agent.settled(n)
+    assert.equal(await turns(), n)
+  }
+  assert.equal((await agent.call(readSession, { params })).data.usage.turn_count, 0)
 })
 
 test('without a known price there is no cost', async t => {
