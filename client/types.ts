@@ -742,7 +742,7 @@ export interface AssistantDeltaEvent {
   offset?: number
 }
 export interface AuthReadiness {
-  /** A provider, a default model that exists, and no revoked login */
+  /** A provider is configured, a default model is set, and the managed login is not revoked */
   ready: boolean
   providers_count: number
   default_model: string | null

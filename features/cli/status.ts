@@ -96,7 +96,13 @@ function plain(error: unknown): string {
 function shown({ url, pid, version, started_at, error, packs, model, sessions }: Status): string {
   const rows: [string, string][] = [['server', `${url}  pid ${pid}  ${version ?? ''}  since ${shortTime(started_at)}`]]
   if (error !== undefined) rows.push(['', error])
-  if (model) rows.push(['model', model.ready ? `${model.default_model} is ready` : 'none is ready: svc-code login, or svc-code models'])
+  if (model)
+    rows.push([
+      'model',
+      model.ready
+        ? `${model.default_model}${model.warnings.length === 0 ? ' is ready' : ''}`
+        : 'none is ready: svc-code login, or svc-code models'
+    ])
   for (const text of model?.warnings ?? []) rows.push(['', text])
   if (packs) rows.push(['packs', `${packs.active} active${packs.not_active.length > 0 ? `, not: ${packs.not_active.join(', ')}` : ''}`])
   if (sessions) rows.push(['sessions', `${sessions.total}, ${sessions.busy} busy, ${sessions.waiting_for_you} waiting for an answer`])

@@ -145,7 +145,7 @@ const loginStatuses = ['authenticated', 'expired', 'revoked', 'unauthenticated']
 const Readiness = named(
   'AuthReadiness',
   Type.Object({
-    ready: Type.Boolean({ description: 'A provider, a default model that exists, and no revoked login' }),
+    ready: Type.Boolean({ description: 'A provider is configured, a default model is set, and the managed login is not revoked' }),
     providers_count: Type.Integer({ minimum: 0 }),
     default_model: nullable(Type.String()),
     managed_provider: nullable(Type.Object({ name: Type.String(), status: oneOf(loginStatuses) })),

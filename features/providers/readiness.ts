@@ -29,8 +29,8 @@ export interface ReadinessSource extends ViewSource {
 }
 
 /**
- * Providers and models that packs bring along count: a prompt can be sent to them. A default model that does not exist is none: with it
- * nothing is ready. `check_model`: also warns of what else is in the way of a prompt to it.
+ * Providers and models that packs bring along count: a prompt can be sent to them. A default model that is set and does not exist is warned of.
+ * `check_model`: also warns of what else is in the way of a prompt to it.
  */
 export function readiness({ config, contributed, loginStatus, llm }: ReadinessSource, check_model = false): Readiness {
   const providers: Readonly<Record<string, ProviderRecord>> = config.get(providersSection)
@@ -48,7 +48,7 @@ export function readiness({ config, contributed, loginStatus, llm }: ReadinessSo
   const problem = default_model !== null && count > 0 && (!exists || check_model) ? problemOf(default_model, llm) : undefined
   if (problem !== undefined) warnings.push(problem)
   return {
-    ready: count > 0 && exists && managed_provider?.status !== 'revoked',
+    ready: count > 0 && default_model !== null && managed_provider?.status !== 'revoked',
     providers_count: count,
     default_model,
     managed_provider,

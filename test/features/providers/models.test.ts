@@ -149,7 +149,7 @@ test('readiness follows the configuration and the managed login', async t => {
   assert.equal((await auth()).managed_provider?.status, 'unauthenticated')
 })
 
-test('a default model that does not exist, and one whose provider is gone, are warned of and make nothing ready', async t => {
+test('a default model that does not exist, and one whose provider is gone, are warned of, and are set all the same', async t => {
   const adapter = definePack({
     name: 'adapter',
     setup: ctx => ctx.contribute(LlmAdapters, { protocol: 'compat_chat', needs_credential: true, stream: () => assert.fail('not asked') })
@@ -159,7 +159,7 @@ test('a default model that does not exist, and one whose provider is gone, are w
   const write = (text: string) => writeFile(join(home, 'config.toml'), text)
 
   const { ready, default_model, warnings } = await auth()
-  assert.deepEqual({ ready, default_model }, { ready: false, default_model: 'acme/bigg' })
+  assert.deepEqual({ ready, default_model }, { ready: true, default_model: 'acme/bigg' })
   assert.deepEqual(warnings, ['the default model acme/bigg cannot be used: model acme/bigg is not known'])
 
   await write(toml.replace('api_key = "sk-secret"\n', ''))
@@ -170,7 +170,7 @@ test('a default model that does not exist, and one whose provider is gone, are w
   ])
 
   await write(`default_model = "a/b"\n[providers.other]\n[models."a/b"]\nprovider = "gone"\nmodel = "b"\nmax_context_size = 1\n`)
-  assert.equal((await auth()).ready, false)
+  assert.equal((await auth()).ready, true)
   assert.match((await auth()).warnings?.[0] ?? '', /provider gone of model a\/b is not configured/)
 
   await write('default_model = "a\n')
