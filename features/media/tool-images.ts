@@ -29,7 +29,8 @@ type Image = Extract<LlmContent, { readonly type: 'image' }>
 export function toolImages({ recoder, edge, newId, log }: ToolImagePorts): ToolImages {
   const keep = async (bytes: Buffer, media_type: string, { dir }: AgentHost): Promise<string> => {
     try {
-      const path = join(dir, 'tool-results', `${newId()}.${media_type.replace('image/', '')}`)
+      // What the tool calls it is no part of a path.
+      const path = join(dir, 'tool-results', `${newId()}.${/^image\/(\w+)/.exec(media_type)?.[1] ?? 'bin'}`)
       await mkdir(join(dir, 'tool-results'), { recursive: true, mode: 0o700 })
       await writeFile(path, bytes, { mode: 0o600 })
       return ` The original is in ${path}`

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { LlmContent } from '../../../features/llm/index.ts'
 import { imageHeader, mediaTypeOf } from '../../../features/media/image-header.ts'
 import { ImageProblem, Recoder } from '../../../features/media/recode.ts'
+import { toolImages } from '../../../features/media/tool-images.ts'
+import type { AgentHost } from '../../../features/sessions/index.ts'
 import { png } from '../../helpers/png.ts'
 import { toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { silent } from '../tools/fakes.ts'
 import { mediaScene, shownTo, texts } from './scene.ts'
 
 /** What the model gets for each call, one after the other. */
@@ -106,6 +110,25 @@ test('noise becomes a JPEG within its budget; without sharp nothing is made smal
   assert.ok(shown.data.length <= 262_144)
   await assert.rejects(new Recoder(() => false).shrink(noise, { edge: 100, bytes: 1000 }), ImageProblem)
   await assert.rejects(new Recoder().shrink(noise, { edge: 2000, bytes: 100 }), /does not get small enough/)
+})
+
+test('the original of an image that a tool answered is kept beside its agent, whatever the tool calls it', async () => {
+  const dir = await freshDir()
+  const recoder = {
+    shrink: async () => ({ data: png(9, 9), media_type: 'image/png', width: 9, height: 9, original: { width: 90, height: 90 } })
+  }
+  const images = toolImages({ recoder: recoder as unknown as Recoder, edge: () => 50, newId: () => 'id', log: silent })
+  const data = png(90, 90).toString('base64')
+  for (const [media_type, name] of [
+    ['image/png', 'id.png'],
+    ['image/../../../planted', 'id.bin'],
+    ['text/../planted', 'id.bin']
+  ] as const) {
+    const { note } = await images.fit({ output: [{ type: 'image', media_type, data }] }, { dir: join(dir, 'agent') } as AgentHost)
+    assert.ok(note?.endsWith(`The original is in ${join(dir, 'agent', 'tool-results', name)}`), note)
+  }
+  assert.deepEqual(await readdir(join(dir, 'agent'), { recursive: true }), ['tool-results', 'tool-results/id.bin', 'tool-results/id.png'])
+  assert.deepEqual(await readdir(dir), ['agent'])
 })
 
 test('headers say format and size; a head that is cut says neither', () => {
