@@ -25,7 +25,7 @@ interface Handles {
 
 async function server(
   t: TestLike & { after(fn: () => unknown): void },
-  options: { readonly without?: string; readonly toml?: string } = {}
+  options: { readonly without?: string; readonly toml?: string; readonly now?: () => Date } = {}
 ) {
   let made: FakeAgent | undefined
   const host = definePack({
@@ -58,7 +58,7 @@ async function server(
   const packs: Pack[] = [host, config, sessions, toolsPack, permissionsPack, interactions, probe].filter(
     pack => pack.name !== options.without
   )
-  const kernel = await startTestKernel(t, { packs, home })
+  const kernel = await startTestKernel(t, { packs, home, ...(options.now ? { now: options.now } : {}) })
   const { runner, permissions, config: settings } = handles as Handles
   const agent = main()
   return {
@@ -211,6 +211,18 @@ test('modes: yolo runs without asking, and the mode of the main agent reaches al
   assert.equal((await danger())[0]?.result.is_error, undefined)
   const late = agent.session.add('agent-1', { type: 'sub', parent_agent_id: 'main' })
   assert.equal(await permissions.mode(late), 'yolo')
+})
+
+test('of modes that are set in one instant the last one counts; who has none has that of its caller', async t => {
+  const { permissions, agent } = await server(t, { now: () => new Date(0) })
+  const child = agent.session.add('agent-0', { type: 'sub', parent_agent_id: 'main' })
+  const grandchild = agent.session.add('agent-1', { type: 'sub', parent_agent_id: 'agent-0' })
+  const modes = async () => await Promise.all([agent, child, grandchild].map(each => permissions.mode(each)))
+  await permissions.setMode(agent, 'yolo')
+  await permissions.setMode(child, 'manual')
+  assert.deepEqual(await modes(), ['yolo', 'manual', 'manual'])
+  await permissions.setMode(agent, 'auto')
+  assert.deepEqual(await modes(), ['auto', 'auto', 'auto'])
 })
 
 test('what was approved for an agent counts for the agents it called', async t => {
