@@ -87,7 +87,8 @@ async function server(
 }
 
 test('a call waits for its approval over REST, and runs', async t => {
-  const { danger, asked, call, params, agent } = await server(t)
+  let ms = 0
+  const { danger, asked, call, params, agent, events } = await server(t, { now: () => new Date(ms++) })
   const outcome = danger()
   const approval_id = await asked()
   const { data } = await call(listApprovals, { params, query: { status: 'pending' } })
@@ -97,6 +98,8 @@ test('a call waits for its approval over REST, and runs', async t => {
   const answered = await call(resolveApproval, { params: { ...params, approval_id }, body: { decision: 'approved', scope: 'session' } })
 
   assert.equal(answered.data?.resolved, true)
+  const told = events.find(({ type }) => type === 'event.approval.resolved')?.payload as { resolved_at?: string } | undefined
+  assert.equal(told?.resolved_at, answered.data?.resolved_at)
   assert.equal((await outcome)[0]?.result.output, 'Danger ')
   assert.deepEqual(agent.session.told, ['approval +1', 'approval -1'])
   assert.equal((await danger())[0]?.result.output, 'Danger ', 'approved for the session: not asked again')

@@ -158,4 +158,10 @@ test('the mode of the main agent is announced for the agents at work that it rea
     ['main', 'yolo'],
     [child, 'yolo']
   ])
+  await server.setChild(child, 'manual')
+  await server.setMain('manual')
+  assert.deepEqual(server.modesTold.slice(2), [
+    [child, 'manual'],
+    ['main', 'manual']
+  ])
 })
