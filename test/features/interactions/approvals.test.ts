@@ -12,6 +12,7 @@ import {
   approvals as kind
 } from '../../../features/interactions/index.ts'
 import { eventsOf } from '../../../features/interactions/records.ts'
+import { Remembered } from '../../../features/interactions/remembered.ts'
 import { AppError, type Static } from '../../../kernel/index.ts'
 import { fakeAgent, silent, type TestLike } from '../tools/fakes.ts'
 
@@ -103,6 +104,12 @@ test('a settled id is forgotten after a minute', async t => {
   await assert.rejects(approvals.resolve(id, { decision: 'approved' }), refusedWith(AlreadyResolved.code))
   pass(1)
   await assert.rejects(approvals.resolve(id, { decision: 'approved' }), refusedWith(ApprovalMissing.code))
+})
+
+test('the newest 256 settled ids of a session are remembered', () => {
+  const ids = new Remembered(() => 0)
+  for (let n = 0; n < 257; n++) ids.add(`id${n}`, 'resolved')
+  assert.deepEqual([ids.get('id0'), ids.get('id1'), ids.get('id256')], [undefined, 'resolved', 'resolved'])
 })
 
 test('two answers at once: one wins, the other hears that it came too late', async t => {

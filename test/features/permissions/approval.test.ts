@@ -149,7 +149,7 @@ test('a call that is approved for the session runs when that is on record, or ca
 })
 
 test('a rejection with feedback reaches the model as an error', async t => {
-  const { danger, asked, call, params } = await server(t)
+  const { danger, asked, call, params, events } = await server(t)
   const outcome = danger()
   const approval_id = await asked()
   await call(resolveApproval, {
@@ -159,6 +159,8 @@ test('a rejection with feedback reaches the model as an error', async t => {
   const result = (await outcome)[0]?.result
   assert.equal(result?.is_error, true)
   assert.match(String(result?.output), /rejected the call of Danger\. Reason: too risky/)
+  const told = events.find(({ type }) => type === 'event.approval.resolved')?.payload as object
+  assert.equal('scope' in told, false)
 })
 
 test('wrong answers are refused in the order body, session, approval', async t => {

@@ -102,19 +102,21 @@ test('a question is shown in the session, the list and the snapshot, and its ans
 })
 
 test('every kind of answer becomes a text, in the words of the options and of the user', async t => {
-  const asked = [colour, sizes, { ...sizes, question: 'Others?' }, { ...colour, question: 'Skip?' }]
+  const asked = [{ ...colour, header: '' }, sizes, { ...sizes, question: 'Others?' }, { ...colour, question: 'Skip?' }]
   const server = await start(t, ask(...asked))
   const { question_id, questions: items } = await server.asked()
   assert.equal(items[1]?.multi_select, true)
+  assert.equal('header' in (items[0] ?? {}), false)
   await server.answer(question_id, {
     q_0: { kind: 'other', text: 'a dark green' },
     q_1: { kind: 'multi', option_ids: ['opt_1_0', 'opt_1_2'] },
     q_2: { kind: 'multi_with_other', option_ids: ['opt_2_1', 'opt_9'], other_text: 'XXL' },
-    q_3: { kind: 'skipped' }
+    q_3: { kind: 'skipped' },
+    q_7: { kind: 'other', text: 'and this' }
   })
   await server.settled(1)
   assert.deepEqual(JSON.parse(result(server).output), {
-    answers: { 'Which colour?': 'a dark green', 'Which sizes?': 'S, L', 'Others?': 'M, opt_9, XXL' }
+    answers: { 'Which colour?': 'a dark green', 'Which sizes?': 'S, L', 'Others?': 'M, opt_9, XXL', q_7: 'and this' }
   })
 })
 
@@ -180,12 +182,18 @@ test('in auto mode a question is denied', async t => {
 test('an unanswered question expires: the model decides alone, and a late answer hears 41002', async t => {
   const hold = setInterval(() => undefined, 1_000) // the expiry timer alone does not keep the process alive
   t.after(() => clearInterval(hold))
-  const server = await start(t, ask(colour), { config: { questions: { question_ttl_ms: 5 } } })
+  const server = await start(t, ask(colour), { config: { questions: { question_ttl_ms: 20 }, tools: { call_limit_ms: 1 } } })
   const { question_id } = await server.asked()
   await server.settled(1)
   assert.match(JSON.parse(result(server).output).note, /in time/)
   const late = await server.answer(question_id, {})
   assert.deepEqual([late.code, late.data], [QuestionExpired.code, { resolved: false }])
+
+  const background = toolCalls({ id: 'c1', name: 'AskUserQuestion', args: { questions: [colour], background: true } })
+  const beside = await start(t, background, { packs: [tasks], config: { questions: { question_ttl_ms: 5 } } })
+  await beside.asked()
+  const { payload } = await beside.waitFor(({ type }) => type === 'task.terminated')
+  assert.equal((payload as { info: { status: string } }).info.status, 'timed_out')
 })
 
 test('aborting the turn dismisses the question before its result', async t => {
@@ -254,4 +262,11 @@ test('a question that no client hears of is told to whoever runs the server', as
   assert.deepEqual(told, [
     `info: ${session_id}: asks a question (Which colour?), and no client listens; GET /api/v1/sessions/${session_id}/questions?status=pending shows it`
   ])
+
+  const heard: string[] = []
+  const watched = await start(t, ask(colour), { told: heard })
+  const client = await watched.connect()
+  await client.request('subscribe', { session_ids: [watched.session_id] })
+  await watched.asked()
+  assert.deepEqual(heard, [])
 })
