@@ -37,11 +37,12 @@ export async function openSideConversation({ agents, histories, llm }: SidePorts
   return side
 }
 
-/** Media of its messages. */
+/** Media of its messages, and the uploads that they refer to. */
 async function copyFilesOf(from: AgentHost, to: AgentHost): Promise<void> {
-  const blobs = join(from.dir, 'blobs')
-  await mkdir(join(to.dir, 'blobs'), { recursive: true, mode: 0o700 })
-  await copyFiles(blobs, join(to.dir, 'blobs')).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error // it has none
-  })
+  for (const name of ['blobs', 'attachments']) {
+    await mkdir(join(to.dir, name), { recursive: true, mode: 0o700 })
+    await copyFiles(join(from.dir, name), join(to.dir, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error // it has none
+    })
+  }
 }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { StepInjectors } from '../../../features/agent/index.ts'
 import { openSide } from '../../../features/fork/index.ts'
 import fork from '../../../features/fork/pack.ts'
-import { Llm, NoProvider } from '../../../features/llm/index.ts'
+import { Llm, type LlmContent, NoProvider } from '../../../features/llm/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { readSession } from '../../../features/sessions/index.ts'
@@ -12,8 +13,10 @@ import tools from '../../../features/tools/pack.ts'
 import { AppError, definePack } from '../../../kernel/index.ts'
 import { stub } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
+import { png } from '../../helpers/png.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { startAgent } from '../agent/start.ts'
+import { mediaScene, shownTo, texts } from '../media/scene.ts'
 import { scripted } from '../tools/fakes.ts'
 
 const packs = [tools, permissions, fork]
@@ -70,6 +73,31 @@ test('what it begins with is what the model of the main conversation sees: remin
   )
   assert.match(JSON.stringify(before), /when\?.*holiday.*let me ask.*try it in the morning.*said to the model alone.*tomorrow/)
   assert.deepEqual(side?.messages.slice(0, before?.length), before)
+})
+
+test('it sees the media of the main conversation: images of prompts, uploads, and files that it may read', async t => {
+  const scene = await mediaScene(t, ['image_in'], ['seen', 'side', 'main'], { packs: [fork] })
+  const inline = { kind: 'base64', media_type: 'image/png', data: png(60, 60, { noise: true }).toString('base64') }
+  const picture = await scene.upload(png(8, 8), 'small.png', 'image/png')
+  const { id: file_id, name, media_type, size } = await scene.upload('words', 'notes.md', 'text/markdown')
+  await scene.submit(
+    { type: 'image', source: inline },
+    { type: 'image', source: { kind: 'file', file_id: picture.id } },
+    { type: 'file', file_id, name, media_type, size }
+  )
+  await scene.settled(1)
+
+  const { agent_id } = (await scene.call(openSide, { params: { session_id: scene.session_id } })).data
+  await scene.prompt('aside', { agent_id })
+  await scene.settled(2)
+  await scene.prompt('go on')
+  await scene.settled(3)
+
+  const [, side, main] = scene.llm.requests.map(({ messages }) => messages[0]?.content ?? [])
+  assert.equal(main?.filter(({ type }) => type === 'image').length, 2)
+  assert.deepEqual(JSON.parse(JSON.stringify(side).replaceAll(`/agents/${agent_id}/`, '/agents/main/')), main)
+  const path = /: (\/\S+) - open it/.exec(texts(shownTo([{ role: 'user', content: side as LlmContent[] }])))?.[1]
+  assert.equal(await readFile(path ?? '', 'utf8'), 'words')
 })
 
 test('it opens beside a running turn, which goes on', async t => {
