@@ -10,15 +10,18 @@ export type Arguments = Static<typeof bashParameters>
 
 export interface RunPorts extends CommandPorts {
   readonly newId: () => string
-  readonly events: (agent: ToolEnv['agent']) => ShellEvents
+  readonly events: (agent: ToolEnv['agent']) => TellShell
 }
 
-/** Whom the events of a command go to (`shell.*`), for an agent. */
+/** The events of a command (`shell.*`). */
 export interface ShellEvents {
-  started(command: ShellCommand): void
-  output(command: ShellCommand & { readonly update: ToolUpdate }): void
-  completed(command: ShellCommand & { readonly isError: boolean }): void
+  readonly started: ShellCommand
+  readonly output: ShellCommand & { readonly update: ToolUpdate }
+  readonly completed: ShellCommand & { readonly isError: boolean }
 }
+
+/** Tells those of an agent's commands. */
+export type TellShell = <N extends keyof ShellEvents>(name: N, event: ShellEvents[N]) => void
 
 interface ShellCommand {
   readonly commandId: string
@@ -54,7 +57,9 @@ export class CommandRun {
   readonly output: Output
   readonly #pieces: Pieces
   readonly #release: () => void
-  readonly #completed: (isError: boolean) => void
+  /** Whoever hears of the command hears of its call first. */
+  readonly #tell: TellShell
+  readonly #shown: ShellCommand
   #killed: Killed | undefined
   #alone = false
 
@@ -67,18 +72,20 @@ export class CommandRun {
   ) {
     this.output = new Output(join(env.agent.dir, 'tool-results', `${ports.newId()}-Bash.log`), task && (text => task.output(text)))
     const events = ports.events(env.agent)
-    const shown = { commandId: env.tool_call_id, ...(task ? { taskId: task.id } : {}) }
     let known = false
-    const tell = (event: () => void) => (known ? event() : void told.then(event))
-    tell(() => {
-      known = true
-      events.started(shown)
-    })
+    this.#tell = (name, event) => {
+      if (known) return events(name, event)
+      void told.then(() => {
+        known = true
+        events(name, event)
+      })
+    }
+    this.#shown = { commandId: env.tool_call_id, ...(task ? { taskId: task.id } : {}) }
+    this.#tell('started', this.#shown)
     this.#pieces = new Pieces(update => {
       if (!this.#alone) progress(update)
-      tell(() => events.output({ ...shown, update }))
+      this.#tell('output', { ...this.#shown, update })
     })
-    this.#completed = isError => tell(() => events.completed({ ...shown, isError }))
     const { command, release } = startCommand(ports, {
       command: args.command,
       cwd,
@@ -120,7 +127,7 @@ export class CommandRun {
     this.#pieces.flush()
     const output = await this.output.finish()
     this.#release()
-    if (!this.#alone) this.#completed(verdictOf(end, this.#killed, 0) !== undefined)
+    if (!this.#alone) this.#tell('completed', { ...this.#shown, isError: verdictOf(end, this.#killed, 0) !== undefined })
     return { end, killed: this.#killed, left: this.command.left, output }
   }
 }

@@ -64,7 +64,8 @@ export class Command {
   readonly #options: CommandOptions
   /** Processes that were there before. */
   readonly #others: ReadonlySet<number>
-  #left = false
+  /** Once ended: processes of it were still running, and were killed. */
+  left = false
   #over = false
   #killTimer: NodeJS.Timeout | undefined
   #killAt = 0
@@ -123,11 +124,6 @@ export class Command {
   /** Ends its standard input. */
   hangUp(): void {
     this.#child?.stdin?.end()
-  }
-
-  /** Once ended: processes of it were still running, and were killed. */
-  get left(): boolean {
-    return this.#left
   }
 
   /** SIGTERM to all of it, SIGKILL after the grace time. Does nothing once the command has ended. */
@@ -210,7 +206,7 @@ export class Command {
     })
     clearTimeout(this.#killTimer)
     if (this.#over) return end // it was left, and is nobody's business here
-    this.#left = await this.#endRest()
+    this.left = await this.#endRest()
     this.#forget()
     return end
   }

@@ -66,7 +66,8 @@ export class Output {
   #head = ''
   #tail = ''
   #cut = false
-  #bytes = 0
+  /** Bytes so far (UTF-8), as they came. */
+  bytes = 0
   #log: KeptText | undefined
   #kept = true
   readonly #heard: ((text: string) => void) | undefined
@@ -93,13 +94,8 @@ export class Output {
     this.#log = undefined
   }
 
-  /** Bytes so far (UTF-8), as they came. */
-  get bytes(): number {
-    return this.#bytes
-  }
-
   add(kind: 'stdout' | 'stderr', text: string): void {
-    this.#bytes += Buffer.byteLength(text)
+    this.bytes += Buffer.byteLength(text)
     this.#keep(this.#cleaners[kind].push(text))
   }
 

@@ -1,5 +1,5 @@
 /** Wires tools-shell: contributes Bash and ends running commands with the pack. */
-import { definePack, Type } from '../../kernel/index.ts'
+import { definePack, type EventTarget, Type } from '../../kernel/index.ts'
 import { PromptBlocks } from '../agent/index.ts'
 import { backgroundSection, Config, servicesSection } from '../config/index.ts'
 import { modelsSection, providersSection } from '../llm/index.ts'
@@ -8,7 +8,7 @@ import { Tasks } from '../tasks/index.ts'
 import { ToolAuthority, Tools } from '../tools/index.ts'
 import { CLOSE_GRACE_MS, createBash } from './bash.ts'
 import type { Command } from './command.ts'
-import type { ShellEvents } from './command-run.ts'
+import type { ShellEvents, TellShell } from './command-run.ts'
 import { shellCompleted, shellOutput, shellStarted } from './contract.ts'
 import { findShell, hiddenFrom } from './environment.ts'
 import { CommandRecord } from './record.ts'
@@ -33,7 +33,11 @@ export default definePack({
   async setup(ctx, { config, tasks }) {
     const record = await CommandRecord.open(ctx.home, ctx.newId(), ctx.log)
     const running = new Set<Command>()
-    const emit = { started: ctx.event(shellStarted), output: ctx.event(shellOutput), completed: ctx.event(shellCompleted) }
+    const emit: { [N in keyof ShellEvents]: (event: ShellEvents[N], to: EventTarget) => void } = {
+      started: ctx.event(shellStarted),
+      output: ctx.event(shellOutput),
+      completed: ctx.event(shellCompleted)
+    }
     let over = false
     ctx.own(async () => {
       over = true
@@ -54,14 +58,11 @@ export default definePack({
         running.add(command)
         return () => running.delete(command)
       },
-      events({ id: subject, session }: AgentHost): ShellEvents {
-        const to = { session_id: session.id, subject }
-        return {
-          started: command => emit.started(command, to),
-          output: piece => over || emit.output(piece, to),
-          completed: end => over || emit.completed(end, to)
-        }
-      },
+      events:
+        ({ id: subject, session }: AgentHost): TellShell =>
+        (name, event) => {
+          if (!over || name === 'started') emit[name](event, { session_id: session.id, subject })
+        },
       killGraceMs: ctx.config.kill_grace_ms,
       drainMs: ctx.config.drain_ms
     }

@@ -13,6 +13,7 @@ const FOREIGN_MS = 24 * 3600 * 1000
 
 export class CommandRecord {
   readonly #dir: string
+  readonly #file: string
   readonly #run: string
   readonly #server: ProcessIdentity
   readonly #log: Logger
@@ -21,6 +22,7 @@ export class CommandRecord {
 
   private constructor(dir: string, run: string, server: ProcessIdentity, log: Logger) {
     this.#dir = dir
+    this.#file = join(dir, `${run}.jsonl`)
     this.#run = run
     this.#server = server
     this.#log = log
@@ -55,10 +57,6 @@ export class CommandRecord {
   /** Nothing of the command is left. */
   ended(mark: string): void {
     if (this.#running.delete(mark) && this.#running.size === 0) this.#write(() => rmSync(this.#file, { force: true }))
-  }
-
-  get #file(): string {
-    return join(this.#dir, `${this.#run}.jsonl`)
   }
 
   #write(work: () => void): void {

@@ -41,11 +41,10 @@ async function bash(t: TestLike) {
     tasks: () => undefined,
     background: () => ({ auto: true, seconds: 600 }),
     newId: () => `id${ids++}`,
-    events: () => ({
-      started: command => void told.push(['started', command]),
-      output: piece => void told.push(['output', piece]),
-      completed: end => void told.push(['completed', end])
-    })
+    events:
+      () =>
+      (...event) =>
+        void told.push(event)
   })
   const stage = await scene(t, [tool], { agent })
   t.after(() => assert.deepEqual([running.size, onRecord.size], [0, 0]))
