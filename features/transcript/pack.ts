@@ -60,16 +60,19 @@ export default definePack({
       const agent = agentOf(event)
       if (agent) live.created(agent)
     })
-    ctx.on(assistantDelta, event => live.peek(agentOf(event))?.text('text', event.payload.turnId, event.payload.delta))
-    ctx.on(thinkingDelta, event => live.peek(agentOf(event))?.text('thinking', event.payload.turnId, event.payload.delta))
+    for (const [spec, kind] of [[assistantDelta, 'text'] as const, [thinkingDelta, 'thinking'] as const])
+      ctx.on(spec, event => {
+        const { turnId, delta } = event.payload
+        live.peek(agentOf(event))?.streamed(fold => fold.streamed(kind, turnId, delta), delta.length + 128)
+      })
     ctx.on(toolCallDelta, event => {
       const { turnId, toolCallId, name, argumentsPart = '' } = event.payload
-      live.peek(agentOf(event))?.call(turnId, toolCallId, name, argumentsPart)
+      live.peek(agentOf(event))?.streamed(fold => fold.calling(turnId, toolCallId, name, argumentsPart))
     })
     ctx.on(toolProgress, event => {
       const { turnId, toolCallId, update } = event.payload
       const { replace: _replace, ...progress } = update
-      live.peek(agentOf(event))?.progress(turnId, toolCallId, progress)
+      live.peek(agentOf(event))?.streamed(fold => fold.progressed(turnId, toolCallId, progress))
     })
     ctx.tap(ctx.hooks.event, event => {
       const agent = event.durable ? agentOf(event) : undefined

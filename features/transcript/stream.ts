@@ -9,7 +9,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import { indexState, type TranscriptIndex } from './index-state.ts'
 import { opWithLimits, withLimits } from './limits.ts'
 import { type Batch, type CatchUp, OpJournal } from './op-journal.ts'
-import type { Item, Op, Snapshot, ToolFrame } from './shapes.ts'
+import type { Item, Op, Snapshot } from './shapes.ts'
 import { foldRange, type Source, sourceOf } from './source.ts'
 import { TurnFold } from './turn-fold.ts'
 
@@ -138,16 +138,9 @@ export class AgentStream {
     }
   }
 
-  text(kind: 'text' | 'thinking', turn: number, chunk: string): void {
-    this.#later(() => this.#dispatch(this.#fold.streamed(kind, turn, chunk), chunk.length + 128))
-  }
-
-  call(turn: number, id: string, name: string | undefined, part: string): void {
-    this.#later(() => this.#dispatch(this.#fold.calling(turn, id, name, part)))
-  }
-
-  progress(turn: number, id: string, progress: NonNullable<ToolFrame['progress']>): void {
-    this.#later(() => this.#dispatch(this.#fold.progressed(turn, id, progress)))
+  /** Something streams: `work` says what comes of it. `size`: of its operations, where the caller knows. */
+  streamed(work: (fold: TurnFold) => readonly Op[], size?: number): void {
+    this.#later(() => this.#dispatch(work(this.#fold), size))
   }
 
   close(): void {
