@@ -57,10 +57,10 @@ class Live {
     this.spec = this.#rewinds ? (rewindable(given) as unknown as StateSpec<unknown>) : given // each is called with its own state only
     this.from = from
     this.value = this.spec.initial()
-    const seen = () => (this.#rewinds ? (this.value as Rewindable<unknown>).value : this.value)
+    const live = this
     this.seen = {
       get value() {
-        return seen()
+        return live.#rewinds ? (live.value as Rewindable<unknown>).value : live.value
       }
     }
   }

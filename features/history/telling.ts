@@ -21,24 +21,19 @@ export class Telling {
   readonly #written: () => Mark | undefined
   #queue: TellingEntry[] = []
   #last: ToldUpTo | undefined
-  /** The mark that is on record. */
-  #recorded: number
+  /** Where the records end whose mark is on record. */
+  recorded: number
 
   /** `given`: the last number of the event journal; `written`: the last one on disk. `last`: what the records say. */
   constructor(given: () => Mark | undefined, written: () => Mark | undefined, last: ToldUpTo | undefined) {
     this.#given = given
     this.#written = written
     this.#last = last
-    this.#recorded = last?.at ?? 0
+    this.recorded = last?.at ?? 0
   }
 
   get last(): ToldUpTo | undefined {
     return this.#last
-  }
-
-  /** Where the records end whose mark is on record. */
-  get recorded(): number {
-    return this.#recorded
   }
 
   /** Everything is told and written. */
@@ -68,8 +63,8 @@ export class Telling {
   /** The mark to put on record; undefined when it has not moved. */
   next(): ToldUpTo | undefined {
     this.#advance()
-    if (!this.#last || this.#last.at <= this.#recorded) return undefined
-    this.#recorded = this.#last.at
+    if (!this.#last || this.#last.at <= this.recorded) return undefined
+    this.recorded = this.#last.at
     return this.#last
   }
 
