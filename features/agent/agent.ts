@@ -75,8 +75,7 @@ export class AgentEngine implements Agent {
       deps,
       emit,
       notices,
-      look: () => binding.look(),
-      bind: looked => binding.forTurn(looked),
+      binding,
       measured: () => engine.announce()
     })
     const engine: AgentEngine = new AgentEngine(host, history, deps, { emit, binding, turns, failures })

@@ -64,6 +64,7 @@ export class Turn implements TurnPorts {
   outcome: Omit<PromptOutcome, 'prompt_id'> | undefined
   readonly #agent: TurnHost
   readonly #controller = new AbortController()
+  readonly signal: AbortSignal = this.#controller.signal
   readonly #callIds = new Set<string>()
   /** The next number behind an id that the provider repeated. */
   readonly #repeats = new Map<string, number>()
@@ -93,10 +94,6 @@ export class Turn implements TurnPorts {
       deps,
       phase => agent.emit('agentStatusUpdated', { phase })
     )
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
   }
 
   /** Emits an event of the turn; the snapshot of the running turn agrees with it in the same tick. */

@@ -3,7 +3,7 @@ import { AppError, type ErrorSpec } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord, Tracked, Written } from '../history/index.ts'
 import { noUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import type { LookedUp, TurnBinding } from './binding.ts'
+import type { AgentBinding, LookedUp } from './binding.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import { type Notice, startsTurn } from './notices.ts'
@@ -28,10 +28,8 @@ interface TurnsHost {
   readonly emit: AgentEmit
   /** Those that wait; the records say which. */
   readonly notices: Tracked<readonly Notice[]>
-  /** Begins to look up what the system prompt of the next turn follows from. */
-  look(): Promise<LookedUp | undefined>
   /** Model, effort and system prompt of the next turn. */
-  bind(looked: Promise<LookedUp | undefined>): Promise<TurnBinding>
+  readonly binding: AgentBinding
   /** Tokens were spent. */
   measured(): void
 }
@@ -40,26 +38,18 @@ export class Turns {
   /** Prompts that wait. */
   readonly queue = new PromptQueue()
   readonly #agent: TurnsHost
-  #turn: Turn | undefined
+  /** The turn that runs, from the moment in which it is to begin until everyone knows that it is over. */
+  current: Turn | undefined
+  stopped = false
   #last: Turn | undefined
   /** Keeps turns from beginning. */
   #exclusive: { readonly abort: () => void; readonly done: Promise<unknown>; readonly brief: boolean } | undefined
   /** The first prompt of the queue, while packs are asked about it. */
   #asking: { readonly item: QueuedPrompt; readonly controller: AbortController; readonly done: Promise<unknown> } | undefined
-  #stopped = false
   readonly #closing = new AbortController()
 
   constructor(agent: TurnsHost) {
     this.#agent = agent
-  }
-
-  /** The turn that runs, from the moment in which it is to begin until everyone knows that it is over. */
-  get current(): Turn | undefined {
-    return this.#turn
-  }
-
-  get stopped(): boolean {
-    return this.#stopped
   }
 
   get notices(): readonly Notice[] {
@@ -68,7 +58,7 @@ export class Turns {
 
   /** What comes now may begin at once. */
   get free(): boolean {
-    return !this.#turn && !this.#exclusive && this.next() === undefined
+    return !this.current && !this.#exclusive && this.next() === undefined
   }
 
   /** What begins next: a prompt, else a notice. */
@@ -92,7 +82,7 @@ export class Turns {
 
   /** Begins with what has waited longest. */
   start(): void {
-    if (this.#turn || this.#stopped || this.#exclusive || this.#asking) return
+    if (this.current || this.stopped || this.#exclusive || this.#asking) return
     const [first] = this.queue.items()
     if (first && this.asks) {
       this.#ask(first)
@@ -111,7 +101,7 @@ export class Turns {
     host.session.work.background(1)
     const ask = async () => {
       const { blocked, texts } = await this.judge(item, false, controller.signal)
-      if (this.#stopped || !this.queue.has(item.prompt_id)) return item.launched?.('queued')
+      if (this.stopped || !this.queue.has(item.prompt_id)) return item.launched?.('queued')
       if (blocked) return this.block(item, blocked)
       this.queue.take([item.prompt_id])
       this.queue.forget([item.prompt_id])
@@ -170,16 +160,16 @@ export class Turns {
     start: Written | (() => Promise<Written | undefined>),
     {
       begun = () => {},
-      looked = this.#agent.look()
+      looked = this.#agent.binding.look()
     }: { readonly begun?: () => void; readonly looked?: Promise<LookedUp | undefined> | undefined } = {}
   ): void {
-    const { host, history, deps, emit, notices, bind, measured } = this.#agent
+    const { host, history, deps, emit, notices, binding, measured } = this.#agent
     const turn = new Turn(turn_id, head, {
       host,
       history,
       deps,
       emit,
-      bind: () => bind(looked),
+      bind: () => binding.forTurn(looked),
       measured,
       notices,
       insist: records => this.#insist(records),
@@ -189,7 +179,7 @@ export class Turns {
       },
       settled: () => this.#release(turn)
     })
-    this.#turn = turn
+    this.current = turn
     this.#last = turn
     const { work } = host.session
     // What kept the session at work until now may end before the begin of the turn is on record and told.
@@ -208,7 +198,7 @@ export class Turns {
 
   /** No turn begins while `work` runs. Throws `refusal` when one runs or something waits. */
   takeOver(refusal: ErrorSpec, brief: boolean): { readonly signal: AbortSignal; release(): void } {
-    if (this.#stopped || this.#turn || this.#exclusive || this.#asking || this.next()) throw new AppError(refusal)
+    if (this.stopped || this.current || this.#exclusive || this.#asking || this.next()) throw new AppError(refusal)
     const controller = new AbortController()
     let end = () => {}
     const done = new Promise<void>(resolve => {
@@ -238,14 +228,14 @@ export class Turns {
 
   /** Cancels the running turn, if any; resolves when it has ended. */
   async cancel(user: boolean): Promise<void> {
-    const turn = this.#turn
+    const turn = this.current
     turn?.abort(user)
     await turn?.done
   }
 
   /** Nothing is taken any more. */
   stop(): void {
-    this.#stopped = true
+    this.stopped = true
   }
 
   /** After `stop`: the running turn is cancelled; resolves when it has ended, or the disk does not take its end. */
@@ -259,7 +249,7 @@ export class Turns {
 
   /** The next one may begin. */
   #release(turn: Turn): void {
-    if (this.#turn === turn) this.#turn = undefined
+    if (this.current === turn) this.current = undefined
     for (const item of turn.taken()) item.settled?.(turn.outcome ?? neverRan)
     this.start()
   }
