@@ -186,7 +186,9 @@ function input(call: Call, found: Findings): void {
   const fed = command.redirects.findLast(isInput)
   if (entersShell && (fed ? fed.type === 'Redirect' && !isNothing(fed) : found.place.fed)) found.doubt()
   if (entersShell || inputs.length > 0) return
-  if (found.place.fed && rest.includes('-')) found.doubt()
+  // what a descriptor leads to may be set anywhere
+  const isFed = found.place.fed || (fed?.type === 'Redirect' && fed.operator === '<&' && !isNothing(fed))
+  if (isFed && rest.includes('-')) found.doubt()
   if (shell && rest.some(value => /^-\w*c|^--(?:version|help)$/.test(value))) return
   if (['at', 'batch'].includes(baseOf(command.name?.value ?? ''))) found.doubt()
   const at = shell && rest.some(value => /^-\w*s/.test(value)) ? -1 : rest.findIndex(value => !value.startsWith('-'))

@@ -127,6 +127,8 @@ const asked: Table = {
       ssh h < y
       cat y | ssh h
       { ssh h; } < y
+      { sudo -i && ls; } <&3
+      x | { crontab - <&3; } 3<&0 </dev/null
       exec < y; ssh h
       chroot /d < y
       cmake -E remove f
