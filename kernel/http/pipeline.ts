@@ -112,7 +112,7 @@ export class Pipeline {
     if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)
     const body = hasJson(spec) ? await this.#body(spec, exchange) : undefined
     if (spec.bodyCheck !== 'late') body?.()
-    const query = spec.query ? checked(spec.query, coerce(spec.query, queryOf(exchange.url)), 'query') : {}
+    const query = spec.query ? checkedQuery(spec.query, queryOf(exchange.url)) : {}
 
     const { guard, options } = this.#env
     const work = route.activity.enter()
@@ -350,6 +350,19 @@ function checked<T>(schema: TSchema, value: T, root: string): T {
   const details = problems(schema, value, root)
   if (details.length > 0) throw invalid(details)
   return value
+}
+
+/** A list of which the client wrote one value is named as it was written, without a number. */
+function checkedQuery(schema: TObject, raw: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const value = coerce(schema, raw)
+  const details = problems(schema, value)
+  if (details.length === 0) return value
+  throw invalid(
+    details.map(({ path, message }) => {
+      const single = /^(.+)\.0$/.exec(path)?.[1]
+      return { path: `query.${single !== undefined && typeof raw[single] === 'string' ? single : path}`, message }
+    })
+  )
 }
 
 /** An answer that came too late: its stream, if it is one, is not left open. */

@@ -74,7 +74,8 @@ test('filters: archive, prompt, moment, workspace and status; several values of 
 })
 
 const refused: readonly (readonly [Record<string, unknown>, string])[] = [
-  [{ 'activity.status': 'asleep' }, 'query.activity.status.0'],
+  [{ 'activity.status': 'asleep' }, 'query.activity.status'],
+  [{ 'activity.status': ['idle', 'asleep'] }, 'query.activity.status.1'],
   [{ 'meta.archived': 'maybe' }, 'query.meta.archived'],
   [{ 'meta.updated_after': 'yesterday' }, 'query.meta.updated_after'],
   [{ view: 'tree' }, 'query.view'],
