@@ -128,13 +128,19 @@ export const generalErrors: readonly ErrorSpec[] = [
   PackAway
 ]
 
-/** A 40001 with one entry per offending field, its path from the root of the request (`body.label`); the message is `path: text` of the first. */
+/** Entries of one 40001: who sends thousands of wrong fields is told of the first. */
+export const mostDetails = 50
+
+/**
+ * A 40001 with one entry per offending field, its path from the root of the request (`body.label`); the message is `path: text` of the first. Of
+ * more than `mostDetails` the others are left out.
+ */
 export function invalid(details: readonly Detail[], cause?: unknown): AppError {
   const first = details[0]
   const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : undefined
   return new AppError(ValidationFailed, {
     message,
-    details: details.map(({ path, message: text }) => ({ path: shortened(path), message: shortened(text) })),
+    details: details.slice(0, mostDetails).map(({ path, message: text }) => ({ path: shortened(path), message: shortened(text) })),
     cause
   })
 }

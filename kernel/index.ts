@@ -53,6 +53,7 @@ export {
   generalErrors,
   InternalError,
   invalid,
+  mostDetails,
   OwnerSilent,
   PackAway,
   PassingFailure,

@@ -14,7 +14,7 @@ import {
 } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { Value, type ValueError } from '@sinclair/typebox/value'
-import { type Detail, developerError } from './errors.ts'
+import { type Detail, developerError, mostDetails } from './errors.ts'
 
 export type { Static, TObject, TProperties, TSchema }
 
@@ -47,7 +47,7 @@ export function checker<S extends TSchema>(schema: S): TypeCheck<S> {
   return check as TypeCheck<S>
 }
 
-/** Fields that miss the schema; empty when the value is fine. `root` prefixes the paths (`body`). At most 50 entries. */
+/** Fields that miss the schema; empty when the value is fine. `root` prefixes the paths (`body`). At most `mostDetails`. */
 export function problems(schema: TSchema, value: unknown, root = ''): Detail[] {
   const check = checker(schema)
   if (check.Check(value)) return []
@@ -59,7 +59,7 @@ export function problems(schema: TSchema, value: unknown, root = ''): Detail[] {
       if (seen.has(path)) continue
       seen.add(path)
       details.push({ path, message: leaf.message.charAt(0).toLowerCase() + leaf.message.slice(1) })
-      if (details.length >= 50) return details
+      if (details.length >= mostDetails) return details
     }
   }
   return details

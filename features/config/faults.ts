@@ -1,5 +1,5 @@
 /** What a change of the configuration may not bring in. What was there before stands in nobody's way. */
-import { type Detail, problems, yieldToLoop } from '../../kernel/index.ts'
+import { type Detail, mostDetails, problems, yieldToLoop } from '../../kernel/index.ts'
 import { pathOf, salvaged, withDefault } from './effective.ts'
 import { isMap, mapValue } from './key-case.ts'
 import type { ConfigSection } from './service.ts'
@@ -20,6 +20,7 @@ export async function faultsOf(section: ConfigSection | undefined, name: string,
       details.push(...newOnes(refusals(section, part), () => refusals(section, old)).map(detail => below(name, detail)))
       details.push(...newOnes(misspelt(section, part), () => misspelt(section, old)).map(detail => below(name, detail)))
     }
+    if (details.length >= mostDetails) break // nobody is told of more
     await yieldToLoop()
   }
   return details

@@ -232,6 +232,13 @@ test('a wrong value is named as it was sent, and the good ones beside it are not
   await assert.rejects(readFile(`${home}/config.toml`), { code: 'ENOENT' })
 })
 
+test('of thousands of wrong values the first fifty are named', async t => {
+  const { refused } = await configScene(t)
+  const providers = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`p${at}`, 5]))
+  const paths = await refused({ providers, models: providers })
+  assert.deepEqual([paths.length, paths[0], paths[49]], [50, 'body.providers.p0', 'body.providers.p49'])
+})
+
 test('the reason of a refusal says what is allowed', async t => {
   const { post } = await configScene(t)
   const reason = async (body: unknown) => (await post(body)).details?.[0]?.message
