@@ -8,8 +8,10 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { Shell } from '../tools-shell/index.ts'
 import type { RemoteConfig, StdioConfig } from './config.ts'
+import type { Form } from './elicitation.ts'
 import { type Entry, program, runDir } from './layers.ts'
 import type { RemoteFetch } from './remote.ts'
+import { type RunningCall, RunningCalls } from './running-calls.ts'
 import { StdioTransport } from './stdio.ts'
 
 /** A tool as its server lists it. */
@@ -39,6 +41,8 @@ export interface ConnectPorts {
   readonly version: string
   /** Undefined: the server is not one that OAuth is for. */
   readonly tokens: (entry: Entry) => TokenSource | undefined
+  /** Users can be asked what servers want to know. */
+  readonly asks: () => boolean
   /** Limit of the start without one in the configuration of the server, ms. */
   readonly startupMs: number
   readonly limits: ServerLimits
@@ -52,9 +56,8 @@ export interface ServerLimits {
   readonly messagesPerSecond: number
 }
 
-export interface CallOptions {
+export interface CallOptions extends RunningCall {
   readonly signal: AbortSignal
-  readonly timeoutMs: number
   readonly progress: (update: { readonly text?: string; readonly percent?: number }) => void
 }
 
@@ -96,7 +99,11 @@ export async function connect(
   const starting = AbortSignal.any([signal, limit])
   const sdk = await loadSdk()
   const made = config.transport === 'stdio' ? stdioTransport(entry, config, cwd, ports, sdk) : remoteTransport(entry, config, ports, sdk)
-  const client = new sdk.Client({ name: 'svc-code', version: ports.version }, { capabilities: { roots: {} } })
+  const asks = ports.asks()
+  const capabilities = { roots: {}, ...(asks ? { elicitation: { form: {} } } : {}) }
+  const client = new sdk.Client({ name: 'svc-code', version: ports.version }, { capabilities })
+  const calls = new RunningCalls()
+  if (asks) client.setRequestHandler(sdk.ElicitRequestSchema, ({ params }, { signal: over }) => calls.ask(params as Form, over)) // forms alone
   client.setRequestHandler(sdk.ListRootsRequestSchema, () => ({ roots: [{ uri: pathToFileURL(cwd).href }] }))
   let open = true
   const close = async () => {
@@ -148,17 +155,18 @@ export async function connect(
       get omitted() {
         return listed.omitted
       },
-      call: (name, args, { signal: turn, timeoutMs, progress }) =>
-        client.request({ method: 'tools/call', params: { name, arguments: { ...args } } }, sdk.CallToolResultSchema, {
-          signal: turn,
-          timeout: timeoutMs,
-          resetTimeoutOnProgress: false,
-          onprogress: ({ progress: done, total, message }) =>
-            progress({
-              ...(message === undefined ? {} : { text: message }),
-              ...(total ? { percent: Math.min(100, (done / total) * 100) } : {})
-            })
-        }),
+      call: (name, args, options) =>
+        calls.run(options, late =>
+          client.request({ method: 'tools/call', params: { name, arguments: { ...args } } }, sdk.CallToolResultSchema, {
+            signal: AbortSignal.any([options.signal, late]),
+            timeout: longest,
+            onprogress: ({ progress: done, total, message }) =>
+              options.progress({
+                ...(message === undefined ? {} : { text: message }),
+                ...(total ? { percent: Math.min(100, (done / total) * 100) } : {})
+              })
+          })
+        ),
       async refresh() {
         const before = listed
         listed = await list(AbortSignal.timeout(config.startupTimeoutMs ?? ports.startupMs))

@@ -2,9 +2,12 @@
 import { AppError, definePack, defineSlot, KernelInfo, type Static, Type } from '../../kernel/index.ts'
 import { TurnHooks } from '../agent/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
+import { Interactions } from '../interactions/index.ts'
 import { OutboundHosts } from '../llm/index.ts'
 import { ToolImages } from '../media/index.ts'
+import { Permissions } from '../permissions/index.ts'
 import { Plugins } from '../plugins/index.ts'
+import { questions } from '../questions/index.ts'
 import { type Session, Sessions } from '../sessions/index.ts'
 import { ToolSets } from '../tools/index.ts'
 import { Shell } from '../tools-shell/index.ts'
@@ -37,7 +40,7 @@ export default definePack({
   description: 'MCP servers: their tools in sessions',
   area: 'Tools',
   needs: { sessions: Sessions, workspaces: Workspaces, turns: TurnHooks, info: KernelInfo },
-  optional: { config: Config, plugins: Plugins, shell: Shell, images: ToolImages },
+  optional: { config: Config, plugins: Plugins, shell: Shell, images: ToolImages, interactions: Interactions, permissions: Permissions },
   provides: [Mcp],
   errors: [McpServerMissing],
   config: Type.Object({
@@ -56,7 +59,7 @@ export default definePack({
     message_bytes: Type.Integer({ minimum: 1024, default: 16 * 1024 * 1024, description: 'of one message of a server' }),
     messages_per_second: Type.Integer({ minimum: 1, default: 5000, description: 'that a server may send; more end it' })
   }),
-  setup(ctx, { sessions, workspaces, info, config, plugins, shell, images, turns }) {
+  setup(ctx, { sessions, workspaces, info, config, plugins, shell, images, interactions, permissions, turns }) {
     ctx.contribute(ConfigSections, mcpSection)
     const logins = ctx.collect(McpLogins)
     const limits = {
@@ -75,6 +78,14 @@ export default definePack({
       startupMs: () => config()?.get(mcpSection).startup_timeout_ms ?? ctx.config.startup_ms,
       toolMs: () => config()?.get(mcpSection).tool_timeout_ms ?? ctx.config.tool_ms,
       images,
+      asks: () => interactions() !== undefined,
+      ask:
+        ({ agent, turn_id, tool_call_id }, signal) =>
+        async asked => {
+          if ((await permissions()?.mode(agent)) === 'auto') return undefined // nobody is to be asked
+          const end = await interactions()?.ask(questions, { agent, turn_id, tool_call_id, questions: [...asked] }, signal)
+          return end?.how === 'answered' ? end.answer : undefined
+        },
       login: () => logins.items().find(each => each.login)?.login,
       tokens: entry => logins.items().flatMap(each => each.tokens(entry) ?? [])[0]
     })

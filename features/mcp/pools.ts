@@ -10,6 +10,7 @@ export interface PoolsPorts extends Omit<PoolPorts, 'remote' | 'startupMs'> {
   readonly startupMs: () => number
   readonly toolMs: () => number
   readonly images: ToolsPorts['images']
+  readonly ask: ToolsPorts['ask']
   readonly login: ToolsPorts['login']
 }
 
@@ -96,6 +97,7 @@ export class Pools {
     const tools = new PoolTools(pool, {
       toolMs: this.#ports.toolMs,
       images: this.#ports.images,
+      ask: this.#ports.ask,
       login: this.#ports.login,
       collision: (name, { name: server }) =>
         this.#ports.log.warn({ name, server }, 'two tools of MCP servers have one name; the later one is left out')

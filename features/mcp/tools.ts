@@ -1,9 +1,10 @@
 /** Tools of MCP servers as tools of an agent: their names, and calls that reach the server they were listed by or none. */
 import { Type } from '../../kernel/index.ts'
 import type { ToolImages } from '../media/index.ts'
-import { type Tool, ToolRefusal } from '../tools/index.ts'
+import { type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { argumentNames } from './argument-names.ts'
 import type { McpTool } from './connection.ts'
+import { type Ask, type Form, fillIn } from './elicitation.ts'
 import { toolName } from './names.ts'
 import type { ServerPool } from './pool.ts'
 import { resultOf } from './results.ts'
@@ -17,6 +18,8 @@ export interface ToolsPorts {
   readonly toolMs: () => number
   /** Makes images small enough for models; undefined: they stay as they are. */
   readonly images: () => ToolImages | undefined
+  /** Asks the user of the session in which a call runs. */
+  readonly ask: (env: ToolEnv, signal: AbortSignal) => Ask
   /** Signs in at a remote server; undefined: nobody can. */
   readonly login: () => McpLogins['login'] | undefined
   /** Two tools have one name; the second one is left out. */
@@ -53,7 +56,7 @@ export class PoolTools {
   }
 }
 
-function toolOf(name: string, server: McpServer, { name: own, description, schema }: McpTool, { toolMs, images }: ToolsPorts): Tool {
+function toolOf(name: string, server: McpServer, { name: own, description, schema }: McpTool, { toolMs, images, ask }: ToolsPorts): Tool {
   const { generation } = server
   const names = argumentNames(schema)
   return {
@@ -62,7 +65,7 @@ function toolOf(name: string, server: McpServer, { name: own, description, schem
     parameters,
     model_schema: names.schema,
     source: 'mcp',
-    prepare(given: Readonly<Record<string, unknown>>, { agent }) {
+    prepare(given: Readonly<Record<string, unknown>>, env) {
       const args = names.own(given)
       const limit_ms = server.entry.config.toolTimeoutMs ?? toolMs()
       return {
@@ -74,6 +77,7 @@ function toolOf(name: string, server: McpServer, { name: own, description, schem
           const options = {
             signal,
             timeoutMs: limit_ms,
+            elicit: (form: Form, over: AbortSignal) => fillIn(server.name, form, ask(env, AbortSignal.any([signal, over]))),
             progress: (update: { readonly text?: string; readonly percent?: number }) => progress({ kind: 'progress', ...update })
           }
           const answer = await server.call(generation, own, args, options).catch((error: unknown) => {
@@ -81,7 +85,7 @@ function toolOf(name: string, server: McpServer, { name: own, description, schem
             throw new ToolRefusal(sentence(error, server, limit_ms))
           })
           const result = resultOf(answer)
-          return (await images()?.fit(result, agent)) ?? result
+          return (await images()?.fit(result, env.agent)) ?? result
         }
       }
     }

@@ -35,6 +35,19 @@ export function testMcpServer(name: string, many = 0): Server {
         await own.sendToolListChanged()
         return text('grown')
       }
+    ],
+    ask: [
+      'Asks the user',
+      async (_args, own) => {
+        const properties = {
+          color: { type: 'string', title: 'Color', enum: ['red', 'blue'] },
+          sure: { type: 'boolean' },
+          count: { type: 'integer', minimum: 1 },
+          note: { type: 'string', description: 'what to remember' }
+        } as const
+        const requestedSchema = { type: 'object', properties, required: ['color', 'count'] } as const
+        return text(JSON.stringify(await own.elicitInput({ message: 'Which one?', requestedSchema } as never)))
+      }
     ]
   }
   for (let n = 0; n < many; n++) tools[`t${n}`] = ['One of many', () => text('')]

@@ -145,7 +145,7 @@ test('a test connects really, lists the tools in words, and keeps nothing', asyn
   assert.deepEqual(data, {
     success: true,
     output: `Connected to MCP server "db".
-Available tools: 8
+Available tools: 9
 - echo: Says it again
 - env: Variables
 - fail: Fails
@@ -153,7 +153,8 @@ Available tools: 8
 - die: Ends the server
 - large: A long text
 - picture: An image
-- grow: Brings another tool`
+- grow: Brings another tool
+- ask: Asks the user`
   })
   const broken = await test({ server: { name: 'x', transport: 'stdio', ...stdio('dies') } })
   assert.deepEqual([broken.code, (broken.data as { success: boolean }).success], [0, false])

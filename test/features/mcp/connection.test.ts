@@ -30,6 +30,7 @@ function portsTo(pages: readonly (readonly string[])[], tools: number): ConnectP
     shell: () => undefined,
     version: '1',
     tokens: () => undefined,
+    asks: () => false,
     startupMs: 10_000,
     limits: { tools, messageBytes: 1000, messagesPerSecond: 1 }
   }
@@ -137,7 +138,12 @@ test('a call that was prepared for a server which was started anew since is not 
   const { generation } = server
   await server.restart()
   await server.settled
-  const options = { signal: new AbortController().signal, timeoutMs: 1000, progress: () => undefined }
+  const options = {
+    signal: new AbortController().signal,
+    timeoutMs: 1000,
+    progress: () => undefined,
+    elicit: async () => ({ action: 'cancel' }) as const
+  }
   await assert.rejects(server.call(generation, 'a', {}, options), /was started anew: call the tool again/)
   await server.close()
 })
@@ -152,6 +158,7 @@ test('a start that is given up while the library still loads rejects, and nothin
     shell: () => undefined,
     version: '1',
     tokens: () => undefined,
+    asks: () => false,
     startupMs: 1000,
     limits: { tools: 1, messageBytes: 1000, messagesPerSecond: 1 }
   }

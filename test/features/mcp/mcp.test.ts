@@ -6,13 +6,17 @@ import { loadDefaultPacks } from '../../../features/default-packs.ts'
 import { resolveApproval } from '../../../features/interactions/index.ts'
 import { restartMcpServer } from '../../../features/mcp/index.ts'
 import { toolName } from '../../../features/mcp/names.ts'
+import { RunningCalls } from '../../../features/mcp/running-calls.ts'
 import { imageHeader } from '../../../features/media/image-header.ts'
 import media from '../../../features/media/pack.ts'
 import { disablePlugin, installPlugin } from '../../../features/plugins/index.ts'
+import { answerQuestion, dismissQuestion, type ItemAnswer, type QuestionRequest } from '../../../features/questions/index.ts'
+import questions from '../../../features/questions/pack.ts'
 import { createSession, readSession } from '../../../features/sessions/index.ts'
 import { listTools } from '../../../features/tools/index.ts'
 import { trustWorkspace, untrustWorkspace } from '../../../features/workspaces/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
 import { testModel } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { pidsIn, runs, start, stdio, userFile, web, writeJson } from './scene.ts'
@@ -32,7 +36,7 @@ test('tools of a stdio server are offered in the first turn, called, and shown t
   assert.match(JSON.stringify(picture?.output), /"type":"image"/)
   const offered = scene.llm.requests[0]?.tools.find(({ name }) => name === 'mcp__my_db__echo')
   assert.deepEqual([offered?.description, offered?.parameters.required], ['Says it again', ['text']])
-  assert.deepEqual(await scene.servers(), { 'my db': { status: 'connected', last_error: undefined, tool_count: 8 } })
+  assert.deepEqual(await scene.servers(), { 'my db': { status: 'connected', last_error: undefined, tool_count: 9 } })
   const { data } = await scene.call(listTools, { query: { session_id: scene.session_id } })
   const shown = data.tools.find(({ name }) => name === 'mcp__my_db__echo')
   assert.deepEqual(shown, {
@@ -59,6 +63,78 @@ test('an image that is larger than models should get is made smaller, as others 
   const [, file = ''] =
     /An image was made smaller: 3000x300 px, \d+ bytes became 2000x200 px, \d+ bytes\. The original is in (\S+)/.exec(text) ?? []
   assert.equal(imageHeader(await readFile(file))?.width, 3000)
+})
+
+test('what a server asks in the middle of a call is a question to the user, and a number that is none is asked for again', async t => {
+  const scene = await start(t, { db: stdio('good', undefined, { toolTimeoutMs: 20_000 }) }, { packs: [questions] })
+  const asked = () => scene.of('event.question.requested') as unknown as QuestionRequest[]
+  const next = async (count: number) => {
+    if (asked().length < count) await scene.waitFor(() => asked().length >= count)
+    return asked()[count - 1] as QuestionRequest
+  }
+  const answer = async ({ question_id }: QuestionRequest, answers: Record<string, ItemAnswer>) => {
+    const params = { session_id: scene.session_id, question_id }
+    assert.equal((await scene.call(answerQuestion, { params, body: { answers } })).code, 0)
+  }
+  const running = scene.run(['mcp__db__ask'], { permission_mode: 'yolo' })
+  const first = await next(1)
+  assert.deepEqual(
+    first.questions.map(({ question, options }) => [question, options.map(({ label }) => label)]),
+    [
+      ['The MCP server db asks: Which one?\ncolor (Color)', ['red', 'blue']],
+      ['sure', ['Yes', 'No']],
+      ['count (a whole number from 1)', ['Decline', 'Cancel']],
+      ['note: what to remember', ['Leave it out', 'Decline', 'Cancel']]
+    ]
+  )
+  await answer(first, {
+    q_0: { kind: 'single', option_id: 'opt_0_1' },
+    q_1: { kind: 'single', option_id: 'opt_1_0' },
+    q_2: { kind: 'other', text: 'many' },
+    q_3: { kind: 'single', option_id: 'opt_3_0' }
+  })
+  const second = await next(2)
+  assert.deepEqual(second.questions[0]?.question, '“many” does not fit. count (a whole number from 1)')
+  await answer(second, { q_0: { kind: 'other', text: '3' } })
+  const [result] = await running
+  assert.deepEqual(JSON.parse(String(result?.output)), { action: 'accept', content: { color: 'blue', sure: true, count: 3 } })
+
+  const again = scene.run(['mcp__db__ask'], { permission_mode: 'yolo' })
+  const third = await next(3)
+  await answer(third, { q_0: { kind: 'single', option_id: 'opt_0_0' }, q_2: { kind: 'single', option_id: 'opt_2_0' } })
+  assert.deepEqual((await again)[0]?.output, '{"action":"decline"}')
+
+  const dismissed = scene.run(['mcp__db__ask'], { permission_mode: 'yolo' })
+  await scene.call(dismissQuestion, { params: { session_id: scene.session_id, question_id: (await next(4)).question_id } })
+  assert.deepEqual((await dismissed)[0]?.output, '{"action":"cancel"}')
+
+  assert.deepEqual((await scene.run(['mcp__db__ask']))[0]?.output, '{"action":"cancel"}', 'in auto mode nobody is asked')
+  assert.equal(asked().length, 4)
+})
+
+test('the time of a call stands still while the user is asked, and a question of which nobody knows the call is asked of nobody', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const calls = new RunningCalls()
+  const asking = latch()
+  const form = { message: 'Sure?' }
+  const elicit = async () => {
+    await asking.opened
+    return { action: 'decline' } as const
+  }
+  const over = new AbortController().signal
+  const done = calls.run({ timeoutMs: 1000, elicit }, async late => {
+    const answer = calls.ask(form, over)
+    t.mock.timers.tick(5000)
+    assert.equal(late.aborted, false)
+    asking.open()
+    assert.deepEqual(await answer, { action: 'decline' })
+    const other = calls.run({ timeoutMs: 10_000, elicit }, () => calls.ask(form, over))
+    assert.deepEqual(await other, { action: 'cancel' })
+    t.mock.timers.tick(1000)
+    assert.equal(late.aborted, true)
+  })
+  await done
+  assert.deepEqual(await calls.ask(form, over), { action: 'cancel' })
 })
 
 test('without a rule a call of an MCP tool is asked for', async t => {
@@ -222,7 +298,7 @@ test('only tools that the configuration lets through are offered', async t => {
     offered.filter(name => name.startsWith('mcp__a__')),
     ['mcp__a__echo']
   )
-  assert.equal(offered.filter(name => name.startsWith('mcp__b__')).length, 7)
+  assert.equal(offered.filter(name => name.startsWith('mcp__b__')).length, 8)
 })
 
 test('layers of a project count when it is trusted, the later ones by name, and go when the trust goes', async t => {

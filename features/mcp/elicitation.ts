@@ -1,0 +1,131 @@
+/** What a server asks the user in the middle of a call (MCP, Elicitation): its form as questions, and their answers as it wants them. */
+import type { QuestionAnswer, QuestionAsk } from '../questions/index.ts'
+
+type Question = QuestionAsk['questions'][number]
+
+interface Choice {
+  readonly const: string
+  readonly title?: string
+}
+/** A field of a form: text, number, yes or no, one of several, some of several. */
+interface Field {
+  readonly type?: string
+  readonly title?: string
+  readonly description?: string
+  readonly default?: unknown
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly enum?: readonly string[]
+  readonly enumNames?: readonly string[]
+  readonly oneOf?: readonly Choice[]
+  readonly items?: { readonly enum?: readonly string[]; readonly anyOf?: readonly Choice[] }
+}
+export interface Form {
+  readonly message: string
+  readonly requestedSchema?: { readonly properties?: Readonly<Record<string, Field>>; readonly required?: readonly string[] }
+}
+
+type Value = string | number | boolean | string[]
+export type Elicited =
+  | { readonly action: 'accept'; readonly content: Record<string, Value> }
+  | { readonly action: 'decline' }
+  | { readonly action: 'cancel' }
+
+/** Asks the user; undefined: nobody answered. */
+export type Ask = (questions: readonly Question[]) => Promise<QuestionAnswer | undefined>
+
+/** Questions of one request. */
+const atOnce = 4
+/** How often a field is asked for whose answer does not fit. */
+const attempts = 3
+const [yes, no, accept, decline, cancel, skip] = ['Yes', 'No', 'Accept', 'Decline', 'Cancel', 'Leave it out']
+
+const cut = (text: string, chars: number): string => (text.length > chars ? `${text.slice(0, chars - 1)}…` : text)
+
+/** Goes through the form with the user, four fields at a time. */
+export async function fillIn(server: string, { message, requestedSchema }: Form, ask: Ask): Promise<Elicited> {
+  const { properties = {}, required = [] } = requestedSchema ?? {}
+  const said = cut(`The MCP server ${server} asks: ${message}`, 1000)
+  let open = Object.entries(properties).map(([name, field]) => ({ name, field, needed: required.includes(name), why: '', tries: 0 }))
+  if (open.length === 0) {
+    const answer = await ask([{ question: said, options: [{ label: accept }, { label: decline }] }])
+    const chosen = answer && 'answers' in answer ? answer.answers[said] : undefined
+    return chosen === accept ? { action: 'accept', content: {} } : { action: chosen === decline ? 'decline' : 'cancel' }
+  }
+  const content: Record<string, Value> = {}
+  for (let first = true; open.length > 0; first = false) {
+    const now = open.slice(0, atOnce)
+    const asked = now.map((each, at) => questionOf(each, `${first && at === 0 ? `${said}\n` : ''}${each.why}`))
+    const answer = await ask(asked)
+    if (!answer || !('answers' in answer)) return { action: 'cancel' }
+    const again: typeof open = []
+    for (const [at, each] of now.entries()) {
+      const text = answer.answers[asked[at]?.question ?? '']
+      const free = choicesOf(each.field) === undefined
+      if (free && text === decline) return { action: 'decline' }
+      if (free && text === cancel) return { action: 'cancel' }
+      if (text === undefined || text === skip) {
+        if (each.needed) return { action: 'decline' }
+        continue
+      }
+      const value = valueIn(each.field, text)
+      if (value !== undefined) content[each.name] = value
+      else if (each.tries + 1 < attempts) again.push({ ...each, tries: each.tries + 1, why: `“${cut(text, 100)}” does not fit. ` })
+      else return { action: 'cancel' }
+    }
+    open = [...again, ...open.slice(atOnce)]
+  }
+  return { action: 'accept', content }
+}
+
+function questionOf(asked: { readonly name: string; readonly field: Field; readonly needed: boolean }, before: string): Question {
+  const { name, field, needed } = asked
+  const choices = choicesOf(field)
+  const labels = choices?.map(({ label }) => label) ?? []
+  const listed = labels.length > 4 ? ` One of: ${labels.join(', ')}.` : ''
+  const label = `${name}${field.title === undefined ? '' : ` (${field.title})`}`
+  const what = cut(`${label}${field.description === undefined ? '' : `: ${field.description}`}${bounds(field)}${listed}`, 900)
+  const fallback = field.default === undefined ? [] : [cut(String(field.default), 200)]
+  const options =
+    labels.length >= 2 && labels.length <= 4 ? labels : [...new Set([...fallback, ...(needed ? [] : [skip]), decline, cancel])].slice(0, 4)
+  return {
+    question: before + what,
+    header: cut(name, 80),
+    options: options.map(each => ({ label: each })),
+    ...(field.type === 'array' ? { multi_select: true } : {})
+  }
+}
+
+function bounds({ type, minimum, maximum }: Field): string {
+  if (type !== 'number' && type !== 'integer') return ''
+  const range = [minimum === undefined ? '' : `from ${minimum}`, maximum === undefined ? '' : `to ${maximum}`].filter(Boolean).join(' ')
+  return ` (${type === 'integer' ? 'a whole number' : 'a number'}${range === '' ? '' : ` ${range}`})`
+}
+
+/** Undefined: any text. */
+function choicesOf(field: Field): readonly { readonly label: string; readonly value: Value }[] | undefined {
+  if (field.type === 'boolean')
+    return [
+      { label: yes, value: true },
+      { label: no, value: false }
+    ]
+  const named = field.oneOf ?? field.items?.anyOf
+  if (named) return named.map(({ const: value, title = value }) => ({ label: title, value }))
+  return (field.enum ?? field.items?.enum)?.map((value, at) => ({ label: field.enumNames?.[at] ?? value, value }))
+}
+
+/** Undefined: it does not fit. */
+function valueIn(field: Field, text: string): Value | undefined {
+  const choices = choicesOf(field)
+  const chosen = (label: string) => choices?.find(each => each.label === label || each.value === label)?.value
+  if (field.type === 'array') {
+    const values = text.split(', ').map(chosen)
+    return values.includes(undefined) ? undefined : (values as string[])
+  }
+  if (choices) return chosen(text)
+  if (field.type !== 'number' && field.type !== 'integer') return text
+  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = field
+  const value = text.trim() === '' ? Number.NaN : Number(text)
+  const fits = Number.isFinite(value) && value >= minimum && value <= maximum && (field.type === 'number' || Number.isInteger(value))
+  return fits ? value : undefined
+}
