@@ -213,7 +213,10 @@ export class Flows {
   /** Resolves when the login is on disk. Throws 40001 for an unknown flow, OauthFailed (40929); with the signal's reason when the client goes. */
   async complete(flowId: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const flow = this.#byId.get(flowId)
-    if (!flow) throw invalid([{ path: 'body.flowId', message: `Unknown MCP OAuth flow: ${flowId.slice(0, 100)}` }])
+    if (!flow) {
+      const message = `Unknown MCP OAuth flow: ${flowId.slice(0, 100)} (a login is completed at the server of the home where it began)`
+      throw invalid([{ path: 'body.flowId', message }])
+    }
     flow.touch()
     let timer: NodeJS.Timeout | undefined
     let onAbort = () => {}
