@@ -293,7 +293,6 @@ export class Kernel {
       }
     }
     this.log.info('stopped')
-    this.log.flush()
   }
 
   /** What ends with the sockets; packs tell what else they cut. */
