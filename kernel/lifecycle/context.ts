@@ -45,6 +45,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
   const { home, graceMs, setupTimeoutMs, frameTimeoutMs } = env.options
   const log = env.log.child({ pack: name })
   const starter = { pack: name, guard: env.guard, scope }
+  const absence = () => parts.lifecycle.absence(name)
+  const tapOwner = { pack: name, guard: env.guard, tapped: parts.tapped, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs, absence }
 
   /** What was opened works until the clean-up is through. */
   const use = () => {
@@ -202,10 +204,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     tap(hook: Tappable, fn: unknown, options: TapOptions = {}) {
       if (!isTappable(hook)) throw developerError('argument_odd', 'ctx.tap', 'a hook', inspect(hook, { depth: 0 }))
       assertFunction('a tap', fn)
-      const absence = () => parts.lifecycle.absence(name)
-      const owner = { guard: env.guard, pack: name, tapped: parts.tapped, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs, absence }
       return publish(() => {
-        const undo = ownedTap(hook, fn as (...args: never[]) => unknown, options, owner)
+        const undo = ownedTap(hook, fn as (...args: never[]) => unknown, options, tapOwner)
         if (hook !== parts.hooks.started || !parts.hasStarted()) return undo
         let live = true
         queueMicrotask(() => {
@@ -241,12 +241,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         .catch((err: unknown) => {
           if (!scope.signal.aborted) env.guard.report(name, 'background work', err)
         })
-      let ended = false
-      const done = scope.own(() => (ended ? undefined : waitAtMost(running, graceMs)))
-      void running.then(() => {
-        ended = true
-        return done()
-      })
+      const done = scope.own(() => waitAtMost(running, graceMs))
+      void running.then(done)
     }
   }
 }
