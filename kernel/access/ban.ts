@@ -1,16 +1,20 @@
 /** Counts failed authentications per peer address and bans (contract 1, Authentication rule 6). */
 
-/** Failures within the window that start a ban. */
+/** Failures within any window that start a ban. */
 const maxFailures = 10
-/** Length of the counting window, which begins with the first failure, and of a ban, ms. */
+/** Length of a window and of a ban, ms. */
 const windowMs = 60_000
 const banMs = 60_000
 
 interface Entry {
-  count: number
-  since: number
+  /** Instants of those that count, oldest first. */
+  failures: number[]
   bannedUntil: number
 }
+
+/** As if nothing had been. */
+const isOver = ({ failures, bannedUntil }: Entry, now: number): boolean =>
+  now >= bannedUntil && now - (failures.at(-1) ?? Number.NEGATIVE_INFINITY) > windowMs
 
 /** Time is passed in (ms), so there is no timer to leak; stale entries leave while failures are counted. */
 export class BanTable {
@@ -36,16 +40,16 @@ export class BanTable {
   fail(address: string, now: number): void {
     this.#sweep(now)
     let entry = this.#entries.get(address)
-    if (!entry || now - entry.since > windowMs) {
+    if (!entry || isOver(entry, now)) {
       this.#entries.delete(address)
       this.#makeRoom()
-      entry = { count: 0, since: now, bannedUntil: 0 }
+      entry = { failures: [], bannedUntil: 0 }
       this.#entries.set(address, entry)
     }
-    entry.count++
-    if (entry.count < maxFailures) return
+    entry.failures = [...entry.failures.filter(at => now - at <= windowMs), now]
+    if (entry.failures.length < maxFailures) return
     entry.bannedUntil = now + banMs
-    entry.count = 0
+    entry.failures = []
   }
 
   clear(): void {
@@ -56,7 +60,7 @@ export class BanTable {
     if (now - this.#sweptAt < windowMs) return
     this.#sweptAt = now
     for (const [address, entry] of this.#entries) {
-      if (now - entry.since > windowMs && now >= entry.bannedUntil) this.#entries.delete(address)
+      if (isOver(entry, now)) this.#entries.delete(address)
     }
   }
 

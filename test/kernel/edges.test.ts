@@ -64,7 +64,20 @@ test('a wrong token in a frame is no failed authentication of its address', asyn
   assert.equal((await http.send('GET', base.path)).status, 200)
 })
 
-test('failures count within a minute of the first, and anew after a ban', () => {
+test('ten failures within any minute are a ban, whenever the first one was', () => {
+  const table = new BanTable()
+  const fail = (count: number, now: number) => {
+    for (let n = 0; n < count; n++) table.fail('a', now)
+  }
+  fail(1, 0)
+  fail(4, 50_000)
+  fail(5, 61_000)
+  assert.equal(table.banned('a', 61_000), false)
+  fail(1, 110_000)
+  assert.equal(table.banned('a', 110_000), true)
+})
+
+test('failures that are older than a minute count no more, nor do those before a ban', () => {
   const table = new BanTable()
   for (let n = 0; n < 9; n++) table.fail('a', 0)
   table.fail('other', 60_000)
