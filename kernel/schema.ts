@@ -140,7 +140,7 @@ function coerceField(field: TSchema, given: unknown): unknown {
   if (kind === 'Array') return (Array.isArray(given) ? given : [given]).map(item => coerceField(field.items as TSchema, item))
   if (Array.isArray(given)) return kind === 'Union' ? given : coerceField(field, given[0])
   if (typeof given !== 'string') return given
-  if (kind === 'Integer') return /^-?\d{1,15}$/.test(given) ? Number(given) : given
+  if (kind === 'Integer') return /^-?\d{1,16}$/.test(given) && Number.isSafeInteger(Number(given)) ? Number(given) : given
   if (kind === 'Number') return /^-?\d+(\.\d+)?$/.test(given) ? Number(given) : given
   if (kind === 'Boolean') return given === 'true' || given === '1' ? true : given === 'false' || given === '0' ? false : given
   if (kind === 'Union') {

@@ -70,7 +70,8 @@ test('filters: archive, prompt, moment, workspace and status; several values of 
   assert.deepEqual(await ids({ 'meta.updated_before': updated }), [d])
   assert.deepEqual(await ids({ 'meta.updated_after': updated }), [d, c, b])
   assert.deepEqual(await ids({ 'meta.updated_after': updated + 1 }), [c, b])
-  assert.deepEqual(await ids({ 'meta.updated_after': '-99999999999999', 'meta.updated_before': '999999999999999' }), [d, c, b])
+  const [least, most] = [String(Number.MIN_SAFE_INTEGER), String(Number.MAX_SAFE_INTEGER)]
+  assert.deepEqual(await ids({ 'meta.updated_after': least, 'meta.updated_before': most }), [d, c, b])
 })
 
 const refused: readonly (readonly [Record<string, unknown>, string])[] = [
@@ -78,6 +79,7 @@ const refused: readonly (readonly [Record<string, unknown>, string])[] = [
   [{ 'activity.status': ['idle', 'asleep'] }, 'query.activity.status.1'],
   [{ 'meta.archived': 'maybe' }, 'query.meta.archived'],
   [{ 'meta.updated_after': 'yesterday' }, 'query.meta.updated_after'],
+  [{ 'meta.updated_before': '9007199254740992' }, 'query.meta.updated_before'],
   [{ view: 'tree' }, 'query.view'],
   [{ sort: 'title' }, 'query.sort'],
   [{ include: 'git,weather' }, 'query.include'],
