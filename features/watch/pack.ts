@@ -85,7 +85,7 @@ export default definePack({
       try {
         for (const path of wanted) {
           const listener = {
-            changed: (changes: Parameters<Room['changed']>[0]) => rooms.get(session_id)?.changed(changes),
+            changed: (changes: Parameters<Room['changed']>[2]) => rooms.get(session_id)?.changed(connection, path, changes),
             unknown: (count: number) => rooms.get(session_id)?.unknown(count),
             lost: (trouble: WatchTrouble) => {
               ctx.log.warn({ session_id, path, trouble: trouble.trouble }, `a path is not watched any more: ${trouble.message}`)

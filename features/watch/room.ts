@@ -20,14 +20,23 @@ export interface WatchedPath {
   release: () => void
 }
 
+/** A change, and whom it is told. */
+interface Seen {
+  readonly change: FileChange
+  readonly to: Set<Connection>
+}
+
+/** The root is empty. */
+const plain = (path: string) => (path === '.' ? '' : path)
+
 export class Room {
   readonly #options: RoomOptions
   readonly #paths = new Map<Connection, Map<string, WatchedPath>>()
   #seq = 0
-  /** Of the open window; none is kept once there are too many. */
-  #changes: FileChange[] = []
-  readonly #taken = new Set<FileChange>()
-  readonly #latest = new Map<string, FileChange['change']>()
+  /** Of the open window, in order; none is kept once there are too many. */
+  readonly #seen = new Map<FileChange, Seen>()
+  /** The newest one of each path. */
+  readonly #latest = new Map<string, Seen>()
   #count = 0
   #truncated = false
   #timer: NodeJS.Timeout | undefined
@@ -70,18 +79,35 @@ export class Room {
     for (const connection of [...this.#paths.keys()]) this.leave(connection)
   }
 
-  /** Several watches may see one change, and bring the same object where they share a watcher. */
-  changed(changes: readonly FileChange[]): void {
+  /**
+   * What a path of a connection tells. Several watches may see one change, sooner and later, and bring the same object where they share a
+   * watcher; of those of a connection the path that is nearest to it tells it.
+   */
+  changed(connection: Connection, path: string, changes: readonly FileChange[]): void {
     for (const change of changes) {
-      if (this.#taken.has(change) || this.#latest.get(change.path) === change.change) continue
-      this.#count++
-      if (this.#count > this.#options.maxChanges) this.#truncate()
-      if (this.#truncated) continue
-      this.#latest.set(change.path, change.change)
-      this.#taken.add(change)
-      this.#changes.push(change)
+      if (this.#nearest(connection, change.path) !== path) continue
+      const latest = this.#latest.get(change.path)
+      const known = this.#seen.get(change) ?? (latest?.change.change === change.change ? latest : undefined)
+      if (known) known.to.add(connection)
+      else this.#add(change, connection)
     }
     this.#open()
+  }
+
+  #add(change: FileChange, connection: Connection): void {
+    this.#count++
+    if (this.#count > this.#options.maxChanges) this.#truncate()
+    if (this.#truncated) return
+    const seen = { change, to: new Set([connection]) }
+    this.#seen.set(change, seen)
+    this.#latest.set(change.path, seen)
+  }
+
+  /** The longest path of those that the connection watches at or above this one. */
+  #nearest(connection: Connection, file: string): string | undefined {
+    const own = [...(this.#paths.get(connection)?.values() ?? [])]
+    const near = own.filter(each => covers({ ...each, path: plain(each.path) }, plain(file)))
+    return near.sort((a, b) => plain(b.path).length - plain(a.path).length)[0]?.path
   }
 
   unknown(count: number): void {
@@ -99,9 +125,8 @@ export class Room {
 
   #truncate(): void {
     this.#truncated = true
-    this.#changes = []
+    this.#seen.clear()
     this.#latest.clear()
-    this.#taken.clear()
   }
 
   #open(): void {
@@ -109,20 +134,16 @@ export class Room {
   }
 
   #flush(): void {
-    const [changes, truncated, count] = [this.#changes, this.#truncated, this.#count]
-    this.#changes = []
+    const [seen, truncated, count] = [[...this.#seen.values()], this.#truncated, this.#count]
+    this.#seen.clear()
     this.#latest.clear()
-    this.#taken.clear()
     this.#truncated = false
     this.#count = 0
     this.#timer = undefined
-    for (const [connection, paths] of this.#paths) {
+    for (const connection of this.#paths.keys()) {
+      const own = seen.filter(({ to }) => to.has(connection)).map(({ change }) => change)
       if (truncated) this.#send(connection, { changes: [], truncated, count })
-      else {
-        const watched = [...paths.values()].map(({ path, recursive }) => ({ path: path === '.' ? '' : path, recursive }))
-        const own = changes.filter(({ path }) => watched.some(each => covers(each, path === '.' ? '' : path)))
-        if (own.length > 0) this.#send(connection, { changes: own })
-      }
+      else if (own.length > 0) this.#send(connection, { changes: own })
     }
   }
 

@@ -123,6 +123,19 @@ test('a path that is not there is told when it comes, goes and comes again, as a
   await told('deleted file notes.md')
 })
 
+test('a path that comes is told once, also where others watch what lies above it', async t => {
+  const { cwd, connect } = await start(t, { window_ms: 1 })
+  const [one, other] = [await connect(), await connect()]
+  await one.ask('watch_fs_add', { paths: ['.', 'later'], recursive: false })
+  await other.ask('watch_fs_add', { paths: ['.'], recursive: false })
+  await mkdir(join(cwd, 'later'))
+  await other.told('created directory later')
+  await one.told('created directory later')
+  await writeFile(join(cwd, 'later/x'), '')
+  await one.told('created file later/x')
+  assert.deepEqual(one.lines(), ['created directory later', 'created file later/x'])
+})
+
 test('files with names as editors give to backups and drafts are told as all others', async t => {
   const { cwd, connect } = await start(t)
   const { ask, told } = await connect()

@@ -84,6 +84,29 @@ test('a change that two watches of a connection see is told once', async t => {
   )
 })
 
+test('a change is told by the nearest of the paths that a connection watches, by none of those that others watch', t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const told: string[] = []
+  const client = (name: string) =>
+    ({
+      send: ({ payload }: { payload: { changes: { path: string }[] } }) => told.push(`${name}: ${payload.changes.map(({ path }) => path)}`)
+    }) as unknown as Connection
+  const room = new Room({ session_id: 'session_a', windowMs: 100, maxChanges: 10, now: () => new Date(0), empty: () => undefined })
+  const [one, two] = [client('one'), client('two')]
+  for (const path of ['.', 'src']) room.put(one, { path, recursive: path !== '.', release: () => undefined })
+  room.put(two, { path: '.', recursive: false, release: () => undefined })
+  const src = () => ({ path: 'src', change: 'created', kind: 'directory' }) as const
+  for (const tell of [
+    () => room.changed(two, '.', [src()]),
+    () => room.changed(one, '.', [src()]),
+    () => room.changed(one, 'src', [src()])
+  ]) {
+    tell()
+    t.mock.timers.tick(100)
+  }
+  assert.deepEqual(told, ['two: src', 'one: src'])
+})
+
 test('exactly as many changes as are listed are listed, one more is none', t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const told: unknown[] = []
@@ -93,7 +116,7 @@ test('exactly as many changes as are listed are listed, one more is none', t => 
   const change = (path: string) => ({ path, change: 'created', kind: 'file' }) as const
   const two = [change('a'), change('b')]
   for (const changes of [two, [...two, change('c')]]) {
-    room.changed(changes)
+    room.changed(connection, '.', changes)
     t.mock.timers.tick(100)
   }
   assert.deepEqual(told, [
