@@ -44,10 +44,11 @@ export function managed(entry: Entry): Static<typeof ManagedServer> {
   return { name, config: mutable ? config : redacted(config), source, origin, mutable, ...(plugin ? { plugin } : {}) }
 }
 
-/** Changes go to the user's file alone. */
-export function assertWritable(entries: readonly Entry[], name: string, { mayShadow }: { readonly mayShadow: boolean }): void {
+/** Changes go to the user's file alone. `field`: where the request names the server. */
+export function assertWritable(entries: readonly Entry[], name: string, field: 'body.name' | 'params.name'): void {
   const own = entries.find(each => each.source === 'global' && each.name === name)
-  if (own && !own.mutable) throw invalid([{ path: 'name', message: `${name} is read-only: it belongs to the project` }])
-  if (own || mayShadow) return
-  if (entries.some(each => each.name === name)) throw invalid([{ path: 'name', message: `${name} is read-only: it belongs to a plugin` }])
+  const readOnly = (owner: string) => invalid([{ path: field, message: `${name} is read-only: it belongs to ${owner}` }])
+  if (own && !own.mutable) throw readOnly('the project')
+  const shadows = field === 'body.name' // a new entry, which may have the name of a plugin's
+  if (!own && !shadows && entries.some(each => each.name === name)) throw readOnly('a plugin')
 }

@@ -105,16 +105,16 @@ export default definePack({
     ctx.route(addManaged, async ({ body: { name: given, ...fields }, query }) => {
       const name = named(given)
       const config = checked(fields, 'body')
-      assertWritable(await catalog(mcp, query.cwd), name, { mayShadow: true })
+      assertWritable(await catalog(mcp, query.cwd), name, 'body.name')
       return await change(query.cwd, servers => withServer(servers, name, config))
     })
     ctx.route(updateManaged, async ({ params: { name }, body, query }) => {
       const config = checked(body, 'body')
-      assertWritable(await catalog(mcp, query.cwd), name, { mayShadow: false })
+      assertWritable(await catalog(mcp, query.cwd), name, 'params.name')
       return await change(query.cwd, servers => withOther(servers, name, config))
     })
     ctx.route(deleteManaged, async ({ params: { name }, query }) => {
-      assertWritable(await catalog(mcp, query.cwd), name, { mayShadow: false })
+      assertWritable(await catalog(mcp, query.cwd), name, 'params.name')
       return await change(query.cwd, servers => without(servers, name))
     })
 

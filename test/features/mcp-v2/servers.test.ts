@@ -122,10 +122,14 @@ test('layers of a trusted project join in, read-only and without secrets, and so
   assert.ok(!JSON.stringify(data).includes('hidden'))
   const body = { transport: 'stdio', command: 'x' } as const
   for (const name of ['one', 'two', 'plugin-kit:db']) {
-    assert.equal((await scene.call(updateManaged, { params: { name }, query, body })).code, 40001, name)
-    assert.equal((await scene.call(deleteManaged, { params: { name }, query })).code, 40001, name)
+    const refused = [
+      await scene.call(updateManaged, { params: { name }, query, body }),
+      await scene.call(deleteManaged, { params: { name }, query })
+    ]
+    for (const { code, details } of refused) assert.deepEqual([code, details?.[0]?.path], [40001, 'params.name'], name)
   }
-  assert.equal((await scene.call(addManaged, { query, body: { name: 'two', ...body } })).code, 40001)
+  const { code, details } = await scene.call(addManaged, { query, body: { name: 'two', ...body } })
+  assert.deepEqual([code, details?.[0]?.path], [40001, 'body.name'])
   const shadowed = await scene.call(addManaged, { query, body: { name: 'plugin-kit:db', ...body } })
   assert.deepEqual(
     shadowed.data.map(({ name, source }) => `${name} ${source}`),
