@@ -43,7 +43,14 @@ export default definePack({
     ctx.own(() => {
       for (const room of rooms.values()) room.close()
     })
-    ctx.own(sessions.onArchive(session => rooms.get(session.id)?.close()))
+    /** Newest frame of each session: numbers rise also for who comes after everybody has gone. */
+    const told = new Map<string, number>()
+    ctx.own(
+      sessions.onArchive(({ id }) => {
+        rooms.get(id)?.close()
+        told.delete(id)
+      })
+    )
     const slot = defineSlot('watches', (connection: Connection) => ({
       close() {
         for (const room of rooms.values()) room.leave(connection)
@@ -55,7 +62,12 @@ export default definePack({
       let room = rooms.get(session_id)
       if (!room) {
         const empty = () => void rooms.delete(session_id)
-        room = new Room({ session_id, windowMs: window_ms, maxChanges: max_changes, now: ctx.now, empty })
+        const seq = () => {
+          const next = (told.get(session_id) ?? 0) + 1
+          told.set(session_id, next)
+          return next
+        }
+        room = new Room({ session_id, windowMs: window_ms, maxChanges: max_changes, now: ctx.now, seq, empty })
         rooms.set(session_id, room)
       }
       return room

@@ -9,6 +9,8 @@ export interface RoomOptions {
   readonly windowMs: number
   readonly maxChanges: number
   readonly now: () => Date
+  /** Number of the next frame. */
+  readonly seq: () => number
   /** Nobody watches any more. */
   readonly empty: () => void
 }
@@ -32,7 +34,6 @@ const plain = (path: string) => (path === '.' ? '' : path)
 export class Room {
   readonly #options: RoomOptions
   readonly #paths = new Map<Connection, Map<string, WatchedPath>>()
-  #seq = 0
   /** Of the open window, in order; none is kept once there are too many. */
   readonly #seen = new Map<FileChange, Seen>()
   /** The newest one of each path. */
@@ -148,8 +149,8 @@ export class Room {
   }
 
   #send(connection: Connection, payload: { changes: FileChange[]; truncated?: boolean; count?: number }): void {
-    const { session_id, windowMs, now } = this.#options
-    const frame = { type: fsChanged.type, seq: ++this.#seq, session_id, timestamp: now().toISOString() }
+    const { session_id, windowMs, now, seq } = this.#options
+    const frame = { type: fsChanged.type, seq: seq(), session_id, timestamp: now().toISOString() }
     connection.send({ ...frame, payload: { coalesced_window_ms: windowMs, ...payload } }, { after: null })
   }
 }

@@ -257,12 +257,29 @@ test('archiving the session ends its watches, and so does the end of the connect
   await two.told('created file x')
   assert.equal(two.frames()[0]?.seq, 1)
   assert.equal(one.frames().length, 0)
+  await two.ask('watch_fs_remove', { session_id: other, paths: ['.'] })
+  await two.ask('watch_fs_add', { session_id: other, paths: ['.'] })
+  await writeFile(join(cwd, 'y'), '1')
+  await two.told('created file y')
+  const seqs = two.frames().map(({ seq }) => Number(seq))
+  assert.deepEqual(
+    seqs,
+    seqs.map((_, at) => at + 1),
+    'numbers go on when everybody had gone'
+  )
 })
 
 test('a path that is watched in another way is let go of first; with the last path goes what is kept of its session', () => {
   const told: string[] = []
   const say = (word: string) => () => void told.push(word)
-  const room = new Room({ session_id: 'session_a', windowMs: 1000, maxChanges: 1, now: () => new Date(0), empty: say('empty') })
+  const room = new Room({
+    session_id: 'session_a',
+    windowMs: 1000,
+    maxChanges: 1,
+    now: () => new Date(0),
+    seq: () => 1,
+    empty: say('empty')
+  })
   const connection = {} as Connection
   room.put(connection, { path: 'a', recursive: false, release: say('flat') })
   room.put(connection, { path: 'a', recursive: true, release: say('deep') })

@@ -91,7 +91,14 @@ test('a change is told by the nearest of the paths that a connection watches, by
     ({
       send: ({ payload }: { payload: { changes: { path: string }[] } }) => told.push(`${name}: ${payload.changes.map(({ path }) => path)}`)
     }) as unknown as Connection
-  const room = new Room({ session_id: 'session_a', windowMs: 100, maxChanges: 10, now: () => new Date(0), empty: () => undefined })
+  const room = new Room({
+    session_id: 'session_a',
+    windowMs: 100,
+    maxChanges: 10,
+    now: () => new Date(0),
+    seq: () => 1,
+    empty: () => undefined
+  })
   const [one, two] = [client('one'), client('two')]
   for (const path of ['.', 'src']) room.put(one, { path, recursive: path !== '.', release: () => undefined })
   room.put(two, { path: '.', recursive: false, release: () => undefined })
@@ -111,7 +118,14 @@ test('exactly as many changes as are listed are listed, one more is none', t => 
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const told: unknown[] = []
   const connection = { send: ({ payload }: { payload: unknown }) => told.push(payload) } as unknown as Connection
-  const room = new Room({ session_id: 'session_a', windowMs: 100, maxChanges: 2, now: () => new Date(0), empty: () => undefined })
+  const room = new Room({
+    session_id: 'session_a',
+    windowMs: 100,
+    maxChanges: 2,
+    now: () => new Date(0),
+    seq: () => 1,
+    empty: () => undefined
+  })
   room.put(connection, { path: '.', recursive: true, release: () => undefined })
   const change = (path: string) => ({ path, change: 'created', kind: 'file' }) as const
   const two = [change('a'), change('b')]
