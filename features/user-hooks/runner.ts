@@ -78,9 +78,9 @@ export class HookRunner {
     this.#running++
     void this.ask(call).then(() => {
       this.#running--
-      const next = this.#waiting.shift()
-      if (next) this.tell(next)
-      else if (this.#running === 0) for (const resolve of this.#idle.splice(0)) resolve()
+      // Of those that wait some may concern nobody any more.
+      while (this.#running < MAX_NOTICES && this.#waiting.length > 0) this.tell(this.#waiting.shift()!)
+      if (this.#running === 0) for (const resolve of this.#idle.splice(0)) resolve()
     })
   }
 

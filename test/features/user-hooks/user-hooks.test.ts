@@ -13,13 +13,17 @@ import { readSession } from '../../../features/sessions/index.ts'
 import subagents from '../../../features/subagents/pack.ts'
 import tasks from '../../../features/tasks/pack.ts'
 import tools from '../../../features/tools/pack.ts'
+import type { Shell } from '../../../features/tools-shell/index.ts'
 import toolsShell from '../../../features/tools-shell/pack.ts'
 import userHooks from '../../../features/user-hooks/pack.ts'
+import { HookRules } from '../../../features/user-hooks/rules.ts'
+import { type HookCall, HookRunner } from '../../../features/user-hooks/runner.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { type Started, startAgent } from '../agent/start.ts'
+import { silent } from '../tools/fakes.ts'
 
 interface Rule {
   readonly event: string
@@ -320,4 +324,30 @@ test('an abort of the session while a hook is asked ends the prompt that it is a
   assert.equal(of(agent, 'prompt.aborted').length, 1)
   assert.deepEqual((await agent.call(listPrompts, { params })).data, { active: null, queued: [] })
   assert.equal(llm.requests.length, 0)
+})
+
+test('what waits for slow hooks is told, also when hooks that it stood behind are gone by then', async () => {
+  const [begins, ends] = (['TurnStarted', 'TaskStarted'] as const).map(event => ({ event, command: event }))
+  let read = [begins!, ends!]
+  const rules = new HookRules(() => read, silent)
+  const gate = latch()
+  const ran: string[] = []
+  const run = async ({ command }: { readonly command: string }) => {
+    ran.push(command)
+    await gate.opened
+    return { code: 0, stdout: '', stderr: '' }
+  }
+  const runner = new HookRunner({ rules, shell: () => ({ run }) as unknown as Shell, log: silent })
+  const session = { id: 's', cwd: '/', state: { title: '' } } as unknown as HookCall['session']
+  const tell = (event: HookCall['event'], count: number) => {
+    for (let n = 0; n < count; n++) runner.tell({ event, session })
+  }
+  tell('TurnStarted', 16)
+  tell('TaskStarted', 20)
+  tell('TurnStarted', 1)
+  read = [begins!]
+  rules.refresh()
+  gate.open()
+  await runner.settled()
+  assert.equal(ran.filter(command => command === 'TurnStarted').length, 17)
 })
