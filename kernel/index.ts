@@ -68,6 +68,7 @@ export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } 
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { partedList, partedText } from './http/large-json.ts'
 export { type Declarations, type Feature, KernelInfo, type PackChange, PackControl, type PackFacts, type PackReport } from './info.ts'
+export { askEach } from './lifecycle/ask-each.ts'
 export type { LoopTime } from './lifecycle/guard.ts'
 export { guardHook, packOfTap, silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
 export {

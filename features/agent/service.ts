@@ -238,7 +238,11 @@ export interface AgentProfile {
  * Profiles of packs, beside the built-in ones. An agent that is bound to one whose pack has left keeps the system prompt and the tools that were
  * recorded; before its first turn there is nothing to keep, and its turns fail.
  */
-export const AgentProfiles = extensionPoint<AgentProfile>('agent-profiles')
+export const AgentProfiles = extensionPoint<AgentProfile>('agent-profiles', undefined, {
+  name: 'string',
+  description: 'string',
+  role: 'string'
+})
 
 /** Profiles that depend on the session: files of its project. After the built-in ones and those of `AgentProfiles`. */
 export interface AgentProfileSource {
@@ -246,7 +250,10 @@ export interface AgentProfileSource {
   /** Now; does no I/O. One that throws has none. */
   profiles(session: Session): readonly AgentProfile[]
 }
-export const AgentProfileSources = extensionPoint<AgentProfileSource>('agent-profile-sources')
+export const AgentProfileSources = extensionPoint<AgentProfileSource>('agent-profile-sources', undefined, {
+  name: 'string',
+  profiles: 'function'
+})
 
 export interface Agents {
   /** Known profiles: `agent` (default), `coder`, `explore`, `plan`, those of packs, and those of a session. */
@@ -273,7 +280,7 @@ export interface AgentRepair {
   /** Empty: nothing was left open. What fails is logged and left as it is. */
   records(agent: AgentHost, history: History): readonly HistoryRecord[] | Promise<readonly HistoryRecord[]>
 }
-export const AgentRepairs = extensionPoint<AgentRepair>('agent-repairs')
+export const AgentRepairs = extensionPoint<AgentRepair>('agent-repairs', undefined, { name: 'string', records: 'function' })
 
 export interface TurnInfo {
   readonly agent: AgentHost
@@ -359,7 +366,11 @@ export interface StepInjector {
   /** undefined: nothing to say now. The text is wrapped in `<system-reminder>` tags. */
   inject(info: TurnInfo, history: History): Injection | undefined | Promise<Injection | undefined>
 }
-export const StepInjectors = extensionPoint<StepInjector>('step-injectors', { inject: 'promise' })
+export const StepInjectors = extensionPoint<StepInjector>(
+  'step-injectors',
+  { inject: 'promise' },
+  { variant: 'string', inject: 'function' }
+)
 
 /** What a block says. */
 export interface PromptText {
@@ -388,4 +399,8 @@ export interface PromptBlock {
   basis?(agent: AgentHost): string | Promise<string>
 }
 
-export const PromptBlocks = extensionPoint<PromptBlock>('prompt-blocks', { render: 'promise', basis: 'promise' })
+export const PromptBlocks = extensionPoint<PromptBlock>(
+  'prompt-blocks',
+  { render: 'promise', basis: 'promise' },
+  { name: 'string', order: 'number', render: 'function' }
+)

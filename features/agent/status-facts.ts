@@ -19,7 +19,7 @@ export interface StatusFact {
   /** The same for the main agent of a session that has none yet. */
   initial?(session: Session): unknown
 }
-export const StatusFacts = extensionPoint<StatusFact>('status-facts')
+export const StatusFacts = extensionPoint<StatusFact>('status-facts', undefined, { field: 'string', value: 'function' })
 
 /** Built-in values of fields that the contract demands; packs give others. */
 const defaults: Readonly<Record<StatusPlace, Readonly<Record<string, unknown>>>> = {

@@ -243,21 +243,22 @@ async function placeOf(error: unknown, entry: string): Promise<string> {
   if (!(error instanceof Error)) return entry
   const importer = / imported from (\S+)/.exec(error.message)?.[1]
   if (importer !== undefined) return importPlace(importer, error.message)
-  return frameOf(error.stack ?? '') ?? (error instanceof SyntaxError ? await syntaxPlace(entry) : undefined) ?? entry
+  return frameOf(error.stack ?? '', entry) ?? (error instanceof SyntaxError ? await syntaxPlace(entry) : undefined) ?? entry
 }
 
 const frame = /(?:^|[\s(])(file:\/\/\S+?|\/[^\s():]+):(\d+)/gm
 
-/** This file as stacks name it: with source maps it is another one than `import.meta.url`. */
-const ourselves = new Error().stack?.matchAll(frame).next().value?.[1]
+/** Where this program is installed, or its sources are: its own files are not those of a pack. */
+const ownFolder = fileURLToPath(new URL('../../', import.meta.url)).replace(/(?<=\/)dist\/$/, '')
 
 const pathOf = (file: string) => (file.startsWith('file:') ? fileURLToPath(file) : file)
 
-/** The topmost frame of a stack that is neither Node's nor below ours: those have only asked for the import. */
-function frameOf(stack: string): string | undefined {
-  const [, file, line] = stack.matchAll(frame).next().value ?? []
-  if (file === undefined || dirname(pathOf(file)) === dirname(pathOf(ourselves ?? ''))) return undefined
-  return `${pathOf(file)}:${line}`
+/** The topmost frame of a stack; where that is ours (the kernel refuses what a file declares), the topmost one in the folder of the file. */
+function frameOf(stack: string, entry: string): string | undefined {
+  const frames = [...stack.matchAll(frame)].map(([, file = '', line]) => ({ path: pathOf(file).replace(/\?.*$/, ''), line }))
+  const isOurs = frames[0]?.path.startsWith(ownFolder)
+  const found = isOurs ? frames.find(({ path }) => path.startsWith(`${dirname(entry)}/`)) : frames[0]
+  return found && `${found.path}:${found.line}`
 }
 
 /** Where a file imports what the message says is missing. */

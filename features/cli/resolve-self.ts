@@ -2,7 +2,7 @@
  * Module hook: whichever way a pack names a door of this installation (`svc-code/kernel`, `svc-code/kernel/testing`, `svc-code/client`,
  * `svc-code/packs`, `svc-code/features/<pack>`, or the file of one), it gets the instance that runs.
  */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { eraserFor, native } from './erase-types.ts'
@@ -24,7 +24,17 @@ const root = new URL(compiled && !bundled ? '../../../' : '../../', here).href
 
 export async function resolve(specifier: string, context: Context, next: Next): Promise<Resolved> {
   const named = /^svc-code\/(kernel|kernel\/testing|client|packs|features\/[a-z0-9-]+)$/.exec(specifier)?.[1]
-  if (named !== undefined) return { url: door(named), format: 'module', shortCircuit: true }
+  if (named !== undefined) {
+    const url = door(named)
+    if (!existsSync(fileURLToPath(url))) {
+      const importer = context.parentURL?.replace(/\?.*$/, '') ?? ''
+      const from = importer.startsWith('file:') ? fileURLToPath(importer) : importer
+      throw new Error(
+        `Cannot find door '${specifier}' (there are kernel, kernel/testing, client, packs and features/<pack>) imported from ${from}`
+      )
+    }
+    return { url, format: 'module', shortCircuit: true }
+  }
   // What the loader of packs asks for is a file that is there, links resolved: this thread is all that a hundred of them wait for.
   if (/^file:[^?]*\.mjs(?:\?|$)/.test(specifier) && context.parentURL?.startsWith(root) && !specifier.startsWith(root))
     return { url: specifier, format: 'module', shortCircuit: true }

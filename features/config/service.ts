@@ -38,7 +38,7 @@ export interface ConfigRemark extends Detail {
 }
 
 /** Every pack that has settings of the user contributes here; of two sections of one name the first counts. */
-export const ConfigSections = extensionPoint<ConfigSection>('config-sections')
+export const ConfigSections = extensionPoint<ConfigSection>('config-sections', undefined, { name: 'string', schema: 'object' })
 
 /** Something in the file or the environment that is not used as written. Never carries a value. */
 export interface ConfigDiagnostic {

@@ -220,7 +220,7 @@ export interface UndoFollower {
    */
   undone(agent: AgentHost, from: number): Promise<void>
 }
-export const UndoFollowers = extensionPoint<UndoFollower>('undo-followers')
+export const UndoFollowers = extensionPoint<UndoFollower>('undo-followers', undefined, { name: 'string', undone: 'function' })
 
 /** An event that follows from a record. */
 export interface RecordEvent {
@@ -244,7 +244,7 @@ export interface RecordEvents extends LooksAtRecords {
   /** An event that an earlier process told, although it is not on record how far it came: for state that goes with events. */
   known?(agent: AgentHost, event: RecordEvent): void
 }
-export const RecordEvents = extensionPoint<RecordEvents>('record-events')
+export const RecordEvents = extensionPoint<RecordEvents>('record-events', undefined, { events: 'function', tell: 'function' })
 
 /** What the events of a record may depend on. */
 export interface ConversationView {

@@ -84,7 +84,14 @@ export default definePack({
       async report() {
         const reason = await offline.reason()
         const row = (pack: string, host: OutboundHost) => ({ ...host, pack, refused: reason !== undefined && offline.refuses(host.url) })
-        const lists = callers.items().map(async ({ pack, hosts }) => (await hosts()).map(host => row(pack, host)))
+        const lists = callers.entries().map(async ({ pack, item }) => {
+          try {
+            return (await item.hosts()).map(host => row(item.pack, host))
+          } catch (error) {
+            ctx.blame(pack, 'hosts that it calls', error)
+            return []
+          }
+        })
         return { offline: reason, hosts: (await Promise.all(lists)).flat() }
       }
     })

@@ -53,7 +53,11 @@ export interface RequestForm {
   refused(request: LlmRequest, error: LlmError): boolean
 }
 
-export const RequestForms = extensionPoint<RequestForm>('request-forms', { fit: 'now', refused: 'now' })
+export const RequestForms = extensionPoint<RequestForm>(
+  'request-forms',
+  { fit: 'now', refused: 'now' },
+  { fit: 'function', refused: 'function' }
+)
 
 /** A server that is asked which models it has. */
 export interface ModelServer {
@@ -70,14 +74,11 @@ export interface ModelListRequest {
 }
 
 /** One adapter per protocol; of two for one protocol the first counts. */
-export const LlmAdapters = extensionPoint<LlmAdapter>('llm-adapters', {
-  stream: 'iterable',
-  authorize: 'promise',
-  tokenUrl: 'promise',
-  baseUrl: 'now',
-  missing: 'now',
-  modelList: 'now'
-})
+export const LlmAdapters = extensionPoint<LlmAdapter>(
+  'llm-adapters',
+  { stream: 'iterable', authorize: 'promise', tokenUrl: 'promise', baseUrl: 'now', missing: 'now', modelList: 'now' },
+  { protocol: 'string', stream: 'function' }
+)
 
 /** A model that a pack brings along, beside the configured ones. Configured aliases and defaults win. */
 export interface ContributedModel extends Omit<ResolvedModel, 'headers'> {
@@ -89,7 +90,7 @@ export interface ContributedModel extends Omit<ResolvedModel, 'headers'> {
   readonly cost?: ModelPrice
 }
 /** Models of packs: shown in the lists, ready for prompts. */
-export const LlmModels = extensionPoint<ContributedModel>('llm-models')
+export const LlmModels = extensionPoint<ContributedModel>('llm-models', undefined, { alias: 'string', protocol: 'string' })
 
 /** The one way to any model. */
 export interface Llm {

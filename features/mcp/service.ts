@@ -26,4 +26,4 @@ export interface McpLogins {
     signal: AbortSignal
   ): Promise<void>
 }
-export const McpLogins = extensionPoint<McpLogins>('mcp-logins')
+export const McpLogins = extensionPoint<McpLogins>('mcp-logins', undefined, { tokens: 'function' })

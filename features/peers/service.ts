@@ -31,4 +31,4 @@ export interface PeerTopic {
   asked?(payload: unknown, from: string): unknown
 }
 
-export const PeerTopics = extensionPoint<PeerTopic>('peer-topics')
+export const PeerTopics = extensionPoint<PeerTopic>('peer-topics', undefined, { topic: 'string' })

@@ -1,5 +1,5 @@
 /** Wires plugins: what is installed, what it brings to sessions, the marketplace, and their routes. */
-import { definePack, invalid, KernelInfo, Type } from '../../kernel/index.ts'
+import { askEach, definePack, invalid, KernelInfo, Type } from '../../kernel/index.ts'
 import { type AgentProfile, AgentProfileSources, PromptBlocks, StepInjectors } from '../agent/index.ts'
 import { coreRecord, RecordEvents, recordTypes } from '../history/index.ts'
 import { createUpstream, OutboundHosts } from '../llm/index.ts'
@@ -133,6 +133,13 @@ export default definePack({
     })
 
     const rows = ctx.collect(MarketplaceRows)
+    const ownRows = () =>
+      askEach(
+        rows.entries(),
+        ctx,
+        () => 'rows of the marketplace',
+        each => each.rows()
+      )
     const location = () => process.env.SVC_CODE_PLUGIN_MARKETPLACE_URL?.trim() || undefined
     ctx.contribute(OutboundHosts, {
       pack: ctx.name,
@@ -150,10 +157,7 @@ export default definePack({
     const fetchable = (source: string) => {
       const [, capability] = /^capability:(.*)$/.exec(source.trim()) ?? []
       if (capability === undefined) return source
-      const row = rows
-        .items()
-        .flatMap(each => each.rows())
-        .find(each => each.capabilityId === capability && each.supported)
+      const row = ownRows().find(each => each.capabilityId === capability && each.supported)
       if (row?.pluginSource !== undefined) return row.pluginSource
       const message = row ? `nothing is configured to install ${capability} from` : `this server has no capability ${capability}`
       throw invalid([{ path: 'body.source', message }])
@@ -162,7 +166,7 @@ export default definePack({
     ctx.route(readMarketplace, async ({ signal }) => {
       const installed = (await list.refresh()).map(shownOf)
       const limited = AbortSignal.any([signal, AbortSignal.timeout(marketplaceMs)])
-      const own = rows.items().flatMap(each => each.rows())
+      const own = ownRows()
       const { marketplace } = await import('./marketplace.ts')
       return { entries: await marketplace({ ...net, signal: limited, hosts, location: location(), installed, own }) }
     })

@@ -43,4 +43,4 @@ export interface MarketplaceRows {
     readonly supported: boolean
   })[]
 }
-export const MarketplaceRows = extensionPoint<MarketplaceRows>('marketplace-rows')
+export const MarketplaceRows = extensionPoint<MarketplaceRows>('marketplace-rows', undefined, { rows: 'function' })

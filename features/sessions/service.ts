@@ -201,14 +201,18 @@ export interface AgentConfigHandler {
   /** `value` has passed the route's schema. Steps already applied stay when a later one throws. A 40001 names the path below `agent_config`. */
   apply(session: Session, value: unknown): Promise<void>
 }
-export const AgentConfigHandlers = extensionPoint<AgentConfigHandler>('agent-config-handlers')
+export const AgentConfigHandlers = extensionPoint<AgentConfigHandler>('agent-config-handlers', undefined, {
+  field: 'string',
+  order: 'number',
+  apply: 'function'
+})
 
 /** Looks at every session that is about to be made, also by a fork: throws what keeps it from being made, 40001 with `details`. */
 export interface SessionCheck {
   readonly name: string
   check(): void | Promise<void>
 }
-export const SessionChecks = extensionPoint<SessionCheck>('session-checks')
+export const SessionChecks = extensionPoint<SessionCheck>('session-checks', undefined, { name: 'string', check: 'function' })
 
 /** A value of the configuration that counts for new sessions only: each keeps what it was when it was made, a fork what its source keeps. */
 export interface SessionDefault {
@@ -216,4 +220,4 @@ export interface SessionDefault {
   /** Now; JSON. */
   value(): unknown
 }
-export const SessionDefaults = extensionPoint<SessionDefault>('session-defaults')
+export const SessionDefaults = extensionPoint<SessionDefault>('session-defaults', undefined, { name: 'string', value: 'function' })

@@ -1,7 +1,7 @@
 /** Which skills there are for a directory: found when they are asked for, kept until a file or directory changes. */
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Logger, lookAt, stampAt } from '../../kernel/index.ts'
+import { type Accounts, askEach, type Contribution, type Logger, lookAt, stampAt } from '../../kernel/index.ts'
 import { configuredDir, projectRoot } from '../workspaces/index.ts'
 import { builtinSkills } from './builtin.ts'
 import type { Skill, SkillOrigin, SkillSource } from './service.ts'
@@ -16,7 +16,8 @@ export interface CatalogPorts {
   /** `merge`: of the places of a project, and of the user, all count, and not only the first that is there. */
   readonly settings: () => { readonly extra: readonly string[]; readonly merge: boolean; readonly builtin: boolean }
   /** Skills of packs. */
-  readonly sources: () => readonly SkillSource[]
+  readonly sources: () => readonly Contribution<SkillSource>[]
+  readonly accounts: Accounts
 }
 
 interface Found {
@@ -72,7 +73,7 @@ export class SkillCatalog {
 
   /** Places in order, the most important first. Of the places of one level that are not merged, only the first that is there counts. */
   async #levels(cwd: string): Promise<readonly (readonly Place[])[]> {
-    const { home, userHome = homedir(), settings, sources } = this.#ports
+    const { home, userHome = homedir(), settings, sources, accounts } = this.#ports
     const { extra, merge } = settings()
     const root = await projectRoot(cwd)
     const level = async (source: SkillOrigin['source'], paths: readonly string[]) => {
@@ -85,10 +86,15 @@ export class SkillCatalog {
       await level('project', [join(root, '.svc-code', 'skills'), join(root, '.agents', 'skills')]),
       await level('user', [join(home, 'skills'), join(userHome, '.agents', 'skills')]),
       extra.map(dir => ({ source: 'extra' as const, path: configuredDir(dir, root, userHome) })),
-      sources().flatMap(source => [
-        ...source.places().map(place => ({ source: 'extra' as const, ...place })),
-        ...(source.commands?.() ?? []).map(({ path, ...command }) => ({ source: 'extra' as const, path, file: true, command }))
-      ])
+      askEach(
+        sources(),
+        accounts,
+        ({ name }) => `skill source ${name}`,
+        source => [
+          ...source.places().map(place => ({ source: 'extra' as const, ...place })),
+          ...(source.commands?.() ?? []).map(({ path, ...command }) => ({ source: 'extra' as const, path, file: true, command }))
+        ]
+      )
     ]
   }
 

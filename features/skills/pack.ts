@@ -42,7 +42,8 @@ export default definePack({
     const catalog = new SkillCatalog({
       home: ctx.home,
       log: ctx.log,
-      sources: () => sources.items(),
+      sources: () => sources.entries(),
+      accounts: ctx,
       settings: () => ({
         extra: config()?.get(extraSkillDirsSection) ?? [],
         merge: config()?.get(mergeSkillsSection) ?? true,

@@ -44,7 +44,7 @@ export interface SkillSource {
   /** Commands, called as `/<plugin>:<name>`: Markdown files, with or without front matter. As `places`. */
   commands?(): readonly { readonly plugin_id: string; readonly name: string; readonly path: string }[]
 }
-export const SkillSources = extensionPoint<SkillSource>('skill-sources')
+export const SkillSources = extensionPoint<SkillSource>('skill-sources', undefined, { name: 'string', places: 'function' })
 
 export interface Skills {
   /** The skills for a working directory, sorted by name: of several with one name the most specific. */

@@ -131,7 +131,11 @@ export interface Tool<P extends TObject = TObject> {
 /** Thrown by `prepare` (or `run`): becomes an error result with this text. */
 export class ToolRefusal extends Error {}
 
-export const Tools = extensionPoint<Tool>('tools', { prepare: 'promise', check: 'promise', review: 'promise', run: 'promise' })
+export const Tools = extensionPoint<Tool>(
+  'tools',
+  { prepare: 'promise', check: 'promise', review: 'promise', run: 'promise' },
+  { name: 'string', description: 'string', parameters: 'object', prepare: 'function' }
+)
 
 /**
  * Tools that depend on the agent, or that come and go: those of MCP servers, those that only some agents have, one whose description lists
@@ -147,7 +151,7 @@ export interface ToolSet {
   tools(agent: AgentHost): readonly Tool[]
 }
 
-export const ToolSets = extensionPoint<ToolSet>('tool-sets')
+export const ToolSets = extensionPoint<ToolSet>('tool-sets', undefined, { name: 'string', tools: 'function' })
 
 /** Switches tools off for an agent (session `disabled_tools`, profile, configuration). Any refusal hides the tool and fails its calls. */
 export interface ToolPolicy {
@@ -156,4 +160,4 @@ export interface ToolPolicy {
   refuses(agent: AgentHost, tool: Tool): string | undefined
 }
 
-export const ToolPolicies = extensionPoint<ToolPolicy>('tool-policies')
+export const ToolPolicies = extensionPoint<ToolPolicy>('tool-policies', undefined, { name: 'string', refuses: 'function' })

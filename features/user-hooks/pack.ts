@@ -1,5 +1,5 @@
 /** Wires user-hooks: rules of the configuration and of packs, the hooks that decide, and those that hear. */
-import { definePack } from '../../kernel/index.ts'
+import { askEach, definePack } from '../../kernel/index.ts'
 import { TurnHooks } from '../agent/index.ts'
 import { Config, hooksSection } from '../config/index.ts'
 import { Sessions } from '../sessions/index.ts'
@@ -20,7 +20,14 @@ export default definePack({
   async setup(ctx, { config, sessions, turns, tools, shell }) {
     await config.ready()
     const sources = ctx.collect(HookSources)
-    const rules = new HookRules(() => [...config.get(hooksSection), ...sources.items().flatMap(source => source.rules())], ctx.log)
+    const ofPacks = () =>
+      askEach(
+        sources.entries(),
+        ctx,
+        () => 'hook rules',
+        source => source.rules()
+      )
+    const rules = new HookRules(() => [...config.get(hooksSection), ...ofPacks()], ctx.log)
     const runner = new HookRunner({ rules, shell, log: ctx.log })
     const retap = keepTapped(ctx, { rules, runner, turns, tools })
     const refresh = () => {

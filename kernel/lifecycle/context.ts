@@ -16,7 +16,7 @@ import type { Storage, StoreOf } from '../storage/ports.ts'
 import { isTappable, ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Dispose } from './scope.ts'
-import type { Contribution, ExtensionPoint, PointTable, ServiceToken } from './services.ts'
+import { assertItem, type Contribution, type ExtensionPoint, type PointTable, type ServiceToken } from './services.ts'
 import type { AnySlot } from './slot.ts'
 import { startChild, startTimer } from './started.ts'
 import type { Registrations, Unit } from './unit.ts'
@@ -173,8 +173,9 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         else if (unit.provided === provided) await parts.lifecycle.withdrawService(unit, token.id)
       }
     },
-    contribute<T>({ id }: ExtensionPoint<T>, item: T) {
-      return publish(() => parts.points.add(id, name, unit.activated, item))
+    contribute<T>(point: ExtensionPoint<T>, item: T) {
+      assertItem(point, item)
+      return publish(() => parts.points.add(point.id, name, unit.activated, item))
     },
     collect<T>(point: ExtensionPoint<T>) {
       open()

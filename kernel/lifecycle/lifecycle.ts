@@ -1,4 +1,6 @@
 /** Unit table and state machine: Pending, Activating, Active, Unloading, Failed. Transitions run one after another. */
+import { dirname, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Environment } from '../environment.ts'
 import { AppError, developerError, PackAway, PassingFailure } from '../errors.ts'
 import type { Feature, PackChange, PackState } from '../info.ts'
@@ -190,7 +192,7 @@ export class Lifecycle {
       meta: {
         ...(unit.pack.version === undefined ? {} : { version: unit.pack.version }),
         ...(waiting.length === 0 ? {} : { waiting_for: waiting }),
-        ...(unit.error === undefined ? {} : { error: unit.error.message }),
+        ...(unit.error === undefined ? {} : { error: textOf(unit.error, unit.pack.source) }),
         ...(faults === undefined ? {} : { faults })
       }
     }
@@ -454,6 +456,19 @@ function findCycle(start: Unit, next: (unit: Unit) => readonly Unit[]): Unit[] |
     return undefined
   }
   return walk(start, [])
+}
+
+const frame = /[( ](file:\/\/\/[^\s()?]+?|\/[^()?]+?)(?:\?[^\s():]*)?:(\d+):\d+\)?$/gm
+
+/** With the line of the pack that it came from, where its stack names one. */
+function textOf({ message, stack = '' }: Error, source: string | undefined): string {
+  if (source === undefined || message.includes(source)) return message
+  const folder = `${dirname(source)}${sep}`
+  for (const [, place = '', line] of stack.matchAll(frame)) {
+    const file = place.startsWith('file:') ? fileURLToPath(place) : place
+    if (file.startsWith(folder) && !file.slice(folder.length).includes('node_modules')) return `${message} (${file}:${line})`
+  }
+  return message
 }
 
 const reasonOf = (error: unknown): Error => (error instanceof Error ? error : developerError('setup_threw', String(error)))

@@ -1,4 +1,5 @@
 /** How packs find each other: services (one provider) and extension points (many contributors, with change notice), by typed tokens. */
+import { inspect } from 'node:util'
 import { developerError } from '../errors.ts'
 import { LazySignal } from './wait.ts'
 
@@ -16,6 +17,9 @@ export interface ServiceToken<T> {
  */
 export type Answers = Readonly<Record<string, 'promise' | 'iterable' | 'notify' | 'now'>>
 
+/** What an item must have, by name. */
+export type Parts = Readonly<Record<string, 'string' | 'number' | 'boolean' | 'object' | 'function'>>
+
 /** Reference to a live list that any pack may contribute to. */
 export interface ExtensionPoint<T> {
   readonly kind: 'point'
@@ -25,6 +29,8 @@ export interface ExtensionPoint<T> {
    * answer at once.
    */
   readonly answers?: Answers | undefined
+  /** Looked at when an item is contributed: one that lacks a part is the fault of its pack, not of whoever asks the items. */
+  readonly parts?: Parts | undefined
   /** Never set; carries the type. */
   readonly type?: T
 }
@@ -35,8 +41,20 @@ export function serviceToken<T>(id: string): ServiceToken<T> {
 }
 
 /** Declares an extension point. Items appear with `ctx.contribute` and leave with their pack; readers use `ctx.collect`. */
-export function extensionPoint<T>(id: string, answers?: Answers): ExtensionPoint<T> {
-  return { kind: 'point', id, ...(answers ? { answers } : {}) }
+export function extensionPoint<T>(id: string, answers?: Answers, parts?: Parts): ExtensionPoint<T> {
+  return { kind: 'point', id, ...(answers && { answers }), ...(parts && { parts }) }
+}
+
+/** Throws `argument_odd` for what is no extension point, and for an item that lacks a part. */
+export function assertItem(point: ExtensionPoint<unknown>, item: unknown): void {
+  const shown = (value: unknown) => inspect(value, { depth: 0 })
+  if (typeof (point as { id?: unknown } | undefined)?.id !== 'string')
+    throw developerError('argument_odd', 'ctx.contribute', 'an extension point', shown(point))
+  for (const [part, kind] of Object.entries(point.parts ?? {})) {
+    const value = (item as Record<string, unknown> | null | undefined)?.[part]
+    if (typeof value === kind && value !== null) continue
+    throw developerError('argument_odd', `what is contributed to '${point.id}'`, `'${part}' (${kind})`, shown(item ? value : item))
+  }
 }
 
 export type Needs = Readonly<Record<string, ServiceToken<unknown>>>

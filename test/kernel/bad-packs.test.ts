@@ -54,6 +54,8 @@ const others = definePack({
   }
 })
 
+const Rooms = extensionPoint<{ name: string; open(): void }>('rooms', undefined, { name: 'string', open: 'function' })
+
 type Ctx = PackContext<Record<string, never>>
 type Setup = (ctx: Ctx) => unknown
 interface Row {
@@ -226,7 +228,21 @@ const rows: Readonly<Record<string, Row>> = {
     state: 'Failed',
     named: /^boom$/
   },
-  'an extension point that is none': { setup: ctx => ctx.contribute(undefined as never, 'x'), state: 'Failed', named: /undefined/ },
+  'an extension point that is none': {
+    setup: ctx => ctx.contribute(undefined as never, 'x'),
+    state: 'Failed',
+    named: /^ctx.contribute needs an extension point, not undefined$/
+  },
+  'an item that lacks a part': {
+    setup: ctx => ctx.contribute(Rooms, { name: 'hall', open: 5 as never }),
+    state: 'Failed',
+    named: /^what is contributed to 'rooms' needs 'open' \(function\), not 5$/
+  },
+  'an item that is none': {
+    setup: ctx => ctx.contribute(Rooms, null as never),
+    state: 'Failed',
+    named: /^what is contributed to 'rooms' needs 'name' \(string\), not null$/
+  },
   'a timer without work': {
     setup: ctx => ctx.timer(10, undefined as never),
     state: 'Failed',

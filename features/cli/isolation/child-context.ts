@@ -14,6 +14,7 @@ import type {
 } from '../../../kernel/index.ts'
 import { Guard } from '../../../kernel/lifecycle/guard.ts'
 import type { Scope } from '../../../kernel/lifecycle/scope.ts'
+import { assertItem } from '../../../kernel/lifecycle/services.ts'
 import { startChild, startTimer } from '../../../kernel/lifecycle/started.ts'
 import { waitAtMost } from '../../../kernel/lifecycle/wait.ts'
 import type { StoreOf } from '../../../kernel/storage/ports.ts'
@@ -113,7 +114,10 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
     provide<T>(token: ServiceToken<T>, impl: T) {
       return ask('provide', [token.id, provided(token.id, impl)]) as () => Promise<void>
     },
-    contribute: <T>(point: ExtensionPoint<T>, item: T) => undo(ask('contribute', [point.id, item], point.answers)),
+    contribute<T>(point: ExtensionPoint<T>, item: T) {
+      assertItem(point, item)
+      return undo(ask('contribute', [point.id, item], point.answers))
+    },
     collect<T>(point: ExtensionPoint<T>) {
       const list = ask('collect', [point.id]) as { items: Collection<T>['items']; entries: Collection<T>['entries'] }
       return {

@@ -52,6 +52,14 @@ const faults: Readonly<Record<string, readonly [files: Record<string, string>, e
   ],
   'a missing file': [{ 'lost.mjs': '\nimport { x } from "./nowhere.mjs"\n' }, /lost\.mjs:2: .*Cannot find module .*nowhere\.mjs/],
   'a missing module': [{ 'lost.mjs': '\n\nimport x from "no-such-module-of-ours"\n' }, /lost\.mjs:3: .*Cannot find package/],
+  'a door that there is none': [
+    { 'lost.mjs': '\nimport { x } from "svc-code/features/skils"\n' },
+    /lost\.mjs:2: Cannot find door 'svc-code\/features\/skils' \(there are kernel, /
+  ],
+  'a declaration that the kernel refuses': [
+    { 'odd.mjs': 'import { named, Type } from "svc-code/kernel"\n\nnamed("bad name", Type.Object({}))\n' },
+    /odd\.mjs:3: 'bad name' is no usable name/
+  ],
   'a name that a module does not export': [
     { 'odd.mjs': '\nimport { x } from "./part.mjs"\n', 'part.mjs': 'export const y = 1\n' },
     /odd\.mjs:2: .*does not provide an export named 'x'/

@@ -127,13 +127,13 @@ test('packs are added by path and as a tarball, and removed, while the server ru
 
   await pack("throw new Error('no greeting')")
   const refused = await command(home, ['pack', 'add', place])
-  assert.deepEqual([refused.code, refused.stderr], [1, 'svc-code: not added: greeter: no greeting\n'])
+  assert.deepEqual([refused.code, refused.stderr], [1, `svc-code: not added: greeter: no greeting (${place}/pack.js:2)\n`])
   assert.match((await command(home, ['packs', 'greeter'])).stderr, /no pack 'greeter'/)
 
   await pack('arguments[0].slot({})')
   assert.match(
     (await command(home, ['pack', 'add', place])).stderr,
-    /not added: greeter: ctx\.slot .* own \(--in-process runs it in that of the server\)/
+    /not added: greeter: ctx\.slot .* own \(\S+pack\.js:2\) \(--in-process runs it in that of the server\)/
   )
 
   await pack('')

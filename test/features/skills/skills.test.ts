@@ -10,13 +10,14 @@ import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
-import { activateSkill, listSessionSkills, listWorkspaceSkills } from '../../../features/skills/index.ts'
+import { activateSkill, listSessionSkills, listWorkspaceSkills, SkillSources } from '../../../features/skills/index.ts'
 import skills from '../../../features/skills/pack.ts'
 import tools from '../../../features/tools/pack.ts'
 import { readTranscript, readUserMessages } from '../../../features/transcript/index.ts'
 import transcript from '../../../features/transcript/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
+import { definePack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
@@ -346,4 +347,24 @@ test('who may not use the tool is not told of skills', async t => {
   await scene.prompt('go', { disabled_tools: ['Skill'] })
   await scene.settled(1)
   assert.doesNotMatch(JSON.stringify(llm.requests[0]?.system), /- help:/)
+})
+
+test('places of a pack that fail are its fault, and the other skills are there', async t => {
+  const scene = await start(t)
+  const bad = definePack({
+    name: 'bad',
+    setup(ctx) {
+      ctx.contribute(SkillSources, {
+        name: 'bad',
+        places: () => {
+          throw new Error('no places')
+        }
+      })
+    }
+  })
+  await scene.kernel.load(bad)
+
+  assert.ok((await scene.names()).includes('write-skill'))
+  const faults = scene.kernel.features().find(({ name }) => name === 'bad')?.meta.faults as { last: string } | undefined
+  assert.equal(faults?.last, 'skill source bad: no places')
 })
