@@ -196,6 +196,7 @@ const mistakes = {
   session_id_bad: (id: string) => `'${id}' is no session id`,
   store_id_bad: (id: string) => `not a usable id of a store: ${JSON.stringify(id.slice(0, 200))}`,
   store_namespace_bad: (namespace: string) => `not a usable namespace of a store: ${JSON.stringify(namespace)}`,
+  store_name_bad: (name: string) => `not a usable name of a store: ${JSON.stringify(name)}`,
   store_key_bad: (key: string) => `not a usable key of a store: ${JSON.stringify(key.slice(0, 200))}`,
   store_value_bad: (store: string, where: string) => `store ${store}: value misses its schema${where}`,
   store_value_long: (what: string, bytes: number, most: number) => `${what} of ${bytes} bytes; at most ${most}`,

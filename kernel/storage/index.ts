@@ -1,6 +1,8 @@
 /** Storage of one home: the four ports behind one door, on files. */
 import { resolve } from 'node:path'
+import { inspect } from 'node:util'
 import type { StoreSpec } from '../contract.ts'
+import { developerError } from '../errors.ts'
 import { openBlobs } from './blob.ts'
 import { Documents } from './document.ts'
 import type { Fences, FileCalls, StoreParts } from './files.ts'
@@ -25,16 +27,20 @@ export function createStorage(
   const kvs = new Kvs(parts)
   const openStore = (spec: StoreSpec, place: { readonly namespace: string; readonly dir: string }): unknown => {
     const dir = resolve(home, place.dir)
-    switch (spec.kind) {
+    const { name, kind = 'kv' } = spec
+    if (!/^[A-Za-z0-9_][\w.-]*$/.test(name)) throw developerError('store_name_bad', name)
+    switch (kind) {
       case 'document':
         return documents.open(spec, dir)
       case 'log':
         return logs.open(spec, dir)
       case 'blob':
         return openBlobs(dir, parts)
-      default:
+      case 'kv':
         // One database per home: the namespace alone tells where records are.
         return kvs.open(spec, place.namespace)
+      default:
+        throw developerError('argument_odd', `store ${name}`, "the kind 'kv', 'document', 'log' or 'blob'", inspect(kind))
     }
   }
   return {

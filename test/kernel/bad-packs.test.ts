@@ -243,6 +243,16 @@ const rows: Readonly<Record<string, Row>> = {
     state: 'Failed',
     named: /^what is contributed to 'rooms' needs 'name' \(string\), not null$/
   },
+  'a store of a kind that is none': {
+    setup: ctx => void ctx.store({ name: 'notes', value: Type.Any(), kind: 'table' as never }),
+    state: 'Failed',
+    named: /^store notes needs the kind 'kv', 'document', 'log' or 'blob', not 'table'$/
+  },
+  'a store whose name leads elsewhere': {
+    setup: ctx => void ctx.store({ name: '../notes', value: Type.Any(), kind: 'document' }),
+    state: 'Failed',
+    named: /^not a usable name of a store: "\.\.\/notes"$/
+  },
   'a timer without work': {
     setup: ctx => ctx.timer(10, undefined as never),
     state: 'Failed',
