@@ -8,7 +8,7 @@ import { leftOut } from '../../../features/compaction/texts.ts'
 import type { LlmMessage, LlmRequest } from '../../../features/llm/index.ts'
 import { replyScript } from '../../../testing/scripted-model.ts'
 import { resolvedModel } from '../../helpers/model.ts'
-import { failure, type Reply, text, toolCalls } from '../../helpers/scripted-llm.ts'
+import { failure, type Reply, text } from '../../helpers/scripted-llm.ts'
 
 const said = (words: string): LlmMessage => ({ role: 'user', content: [{ type: 'text', text: words }] })
 const picture: LlmMessage = { role: 'user', content: [{ type: 'image', media_type: 'image/png', data: 'AAAA' }] }
@@ -42,7 +42,7 @@ test('a summary is the whole text of an answer that ended well and called nothin
     assert.deepEqual([summary && 'text' in summary && summary.text, (await asked(context(one), reply)).requests.length], ['the note', 1])
   }
   const unusable: Reply[] = [
-    [words, ...toolCalls({ id: 'a', name: 'Read' })],
+    [words, { type: 'tool_call', id: 'a', name: 'Read' }, end('completed')],
     [words, end('truncated')],
     text('  '),
     failure({ name: 'EmptyResponseError' })

@@ -292,3 +292,23 @@ test('usage in every chunk: the last one counts; cached tokens also under the na
   const part = decoder.end(undefined)[0]
   assert.deepEqual(part?.type === 'usage' && part.usage, { inputOther: 6, output: 3, inputCacheRead: 4, inputCacheCreation: 0 })
 })
+
+test('an id that comes behind the name belongs to the call that waits for it, with what came along before', () => {
+  const parts = decode([
+    call({ index: 0, function: { name: 'Read', arguments: '' }, extra_content: { google: { thought_signature: 's' } } }),
+    call({ index: 0, id: 'late', function: { name: 'Read', arguments: '{}' } })
+  ])
+  assert.deepEqual(
+    parts.flatMap(part => (part.type === 'tool_call' ? [[part.id, part.extras?.chat_extra]] : [])),
+    [['late', '{"google":{"thought_signature":"s"}}']]
+  )
+})
+
+test('entries of reasoning_details with numbers of their own are sealed one by one', () => {
+  const entry = (index: number, text: string) => ({ reasoning_details: [{ type: 'reasoning.text', index, text }] })
+  const parts = decode([entry(0, 'a'), entry(0, 'b'), entry(1, 'c')])
+  assert.deepEqual(
+    parts.flatMap(part => (part.type === 'thinking' ? [part.signature ? JSON.parse(part.signature.slice(5)).entry.index : part.text] : [])),
+    ['a', 'b', 0, 'c', 1]
+  )
+})

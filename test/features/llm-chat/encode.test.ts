@@ -286,3 +286,16 @@ test('a model that thinks gets no sampling; one that does not, or is told not to
 test('svc: a model that cannot think gets no thinking field', () => {
   assert.equal('thinking' in encode(llmRequest({ ...model, capabilities: [] }, { effort: 'high' }), svc, undefined), false)
 })
+
+test('a system prompt that was rendered anew goes out, also in front of the same messages', () => {
+  const given = [user('hello')]
+  const systems = ['first', 'second', 'second'].map(system => (wire({ messages: given, system }).messages as WireMessage[])[0]?.content)
+  assert.deepEqual(systems, ['first', 'second', 'second'])
+})
+
+test('svc is told what to keep of earlier thinking, unless the configuration keeps none', () => {
+  const thinking = (thinking_keep?: string) =>
+    encode(llmRequest({ ...model, ...(thinking_keep ? { thinking_keep } : {}) }, { effort: 'high' }), svc, undefined).thinking
+  assert.deepEqual(thinking(), { type: 'enabled', effort: 'high', keep: 'all' })
+  assert.deepEqual(thinking('off'), { type: 'enabled', effort: 'high' })
+})

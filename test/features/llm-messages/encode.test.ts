@@ -224,3 +224,12 @@ test('sampling is sent while the model does not think, one of the two', () => {
   assert.equal(body({}, { top_p: 0.9 }).top_p, 0.9)
   assert.equal(body({ effort: 'high' }, both).temperature, undefined)
 })
+
+test('a breakpoint stands on no thinking, redacted or not; thinking without a text and a signature stays away', () => {
+  const given = [user('a'), assistant(text('b'), thinking('', 'redacted:abc')), assistant(thinking('c', 'sig'), thinking(''))]
+  assert.deepEqual(messages(given)[1]?.content, [
+    { type: 'text', text: 'b', ...cached },
+    { type: 'redacted_thinking', data: 'abc' },
+    { type: 'thinking', thinking: 'c', signature: 'sig' }
+  ])
+})

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createUpstream } from '../../../features/llm/index.ts'
 import { responsesAdapter } from '../../../features/llm-responses/adapter.ts'
+import { readReplayData, writeReplayData } from '../../../features/llm-responses/replay-data.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { fakeUpstream, type Step } from '../../helpers/fake-upstream.ts'
 import { calls, collect, failure, joined, llmRequest } from '../../helpers/llm-port.ts'
@@ -162,4 +163,22 @@ test('text that comes only with its end, or only with the last event, is not los
   assert.equal(joined(late, 'text'), 'whole')
   assert.deepEqual([joined(last, 'thinking'), joined(last, 'text')], ['hm', 'whole'])
   assert.deepEqual(calls(last), [{ id: 'c1', name: 'Read', arguments: '{"a":1}' }])
+})
+
+test('what was streamed is not said again by the last event, also where nothing has a number', async t => {
+  const item = { type: 'message', id: 'm1', content: [{ type: 'output_text', text: 'once' }] }
+  const { run } = await bench(t, [
+    [
+      raw(
+        { type: 'response.output_text.delta', item_id: 'm1', delta: 'once' },
+        { type: 'response.completed', response: { id: 'r1', output: [item] } }
+      )
+    ]
+  ])
+  assert.equal(joined(await run(), 'text'), 'once')
+})
+
+test('encrypted reasoning comes back whole, whatever its id is made of', () => {
+  const replay = readReplayData(writeReplayData({ id: 'rs:1', encrypted_content: 'a:b' }))
+  assert.deepEqual(replay, { id: 'rs1', encrypted_content: 'a:b' })
 })
