@@ -1,7 +1,7 @@
 /** Requests of a conversation that grows: what was encoded before is taken over, and nobody can tell. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LlmContent, LlmMessage, LlmRequest } from '../../../features/llm/index.ts'
+import { CallIds, type LlmContent, type LlmMessage, type LlmRequest, ResponseIds } from '../../../features/llm/index.ts'
 import { jsonBody } from '../../../features/llm/json-body.ts'
 import { compatChat, svc } from '../../../features/llm-chat/dialect.ts'
 import { encode as encodeChat } from '../../../features/llm-chat/encode.ts'
@@ -114,5 +114,22 @@ test('what a step adds to a long conversation is all that is encoded', async () 
   assert.ok(
     Math.max(...reads.slice(-100)) <= 2 * Math.max(...reads.slice(1, 100)),
     `${reads.at(1)} at the beginning, ${reads.at(-1)} at the end`
+  )
+})
+
+test('ids of calls are brought to the alphabet of the wires and stay different; those of one answer are given once', () => {
+  const ids = new CallIds()
+  const long = 'x'.repeat(70)
+  const made = ['a_b', 'a.b', 'a b', '', long, `${long}y`].map(id => ids.of(id))
+  assert.equal(made[0], 'a_b')
+  assert.equal(new Set(made).size, made.length)
+  for (const id of made) assert.match(id, /^[a-zA-Z0-9_-]{1,64}$/)
+  assert.equal(ids.of('a.b'), made[1])
+
+  let n = 0
+  const given = new ResponseIds(() => `made_${++n}`)
+  assert.deepEqual(
+    ['a', 'a', '', 'b'].map(id => given.take(id)),
+    ['a', 'made_1', 'made_2', 'b']
   )
 })

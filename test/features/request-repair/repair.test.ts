@@ -9,9 +9,12 @@ import llmMessages from '../../../features/llm-messages/pack.ts'
 import llmResponses from '../../../features/llm-responses/pack.ts'
 import requestRepair from '../../../features/request-repair/pack.ts'
 import { refusedFields } from '../../../features/request-repair/refused-fields.ts'
+import { Repairs } from '../../../features/request-repair/repairs.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import type { RecordedRequest, Script } from '../../helpers/fake-upstream.ts'
+import { llmRequest } from '../../helpers/llm-port.ts'
 import { conversation, type Image } from '../../helpers/llm-turn.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 import { chatWire } from '../../helpers/upstream-chat.ts'
 import { messagesWire } from '../../helpers/upstream-messages.ts'
 import { responsesWire } from '../../helpers/upstream-responses.ts'
@@ -262,4 +265,28 @@ test('what no other form cures ends the turn at once: a second refusal, a full w
     assert.deepEqual([ended()[0]?.reason, ended()[0]?.error?.code], ['failed', code])
     assert.ok(types().includes('error') && !types().includes('turn.step.retrying'))
   }
+})
+
+test('a field that one server refuses by name stays for the same model of another one', () => {
+  const forms = refusedFields(() => undefined)
+  const of = (base_url: string) => llmRequest(resolvedModel({ base_url }))
+  const error = { code: 'provider.api_error', name: 'ApiError', retryable: false, status: 400, message: 'unknown field prompt_cache_key' }
+  assert.equal(forms.refused(of('http://one.test'), error as LlmError), true)
+  assert.deepEqual(
+    ['http://one.test', 'http://two.test'].map(url => forms.fit(of(url)).left_out),
+    [['prompt_cache_key'], undefined]
+  )
+})
+
+test('two images are left out at once: they are the recent ones', () => {
+  const picture = { type: 'image', media_type: 'image/png', data: 'AAAA' } as const
+  const tooLarge = { code: 'provider.api_error', name: 'ApiError', retryable: false, status: 413, message: 'too large' } as LlmError
+  const learned = (count: number) => {
+    const repairs = new Repairs()
+    const content = Array.from({ length: count }, () => picture)
+    repairs.apply(0, llmRequest(resolvedModel(), { messages: [{ role: 'user', content }] }))
+    return [repairs.learn(tooLarge), repairs.learn(tooLarge), repairs.learn(tooLarge)]
+  }
+  assert.deepEqual(learned(3), ['only recent media', 'no media', undefined])
+  assert.deepEqual(learned(2), ['no media', undefined, undefined])
 })
