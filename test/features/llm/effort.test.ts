@@ -1,7 +1,7 @@
 /** How hard a model thinks: who decides, and what a model can do. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkEffort, chooseEffort, defaultEffort } from '../../../features/llm/effort.ts'
+import { checkEffort, chooseEffort, defaultEffort, samplingOf } from '../../../features/llm/effort.ts'
 import type { ResolvedModel } from '../../../features/llm/index.ts'
 import { ValidationFailed } from '../../../kernel/index.ts'
 import { resolvedModel } from '../../helpers/model.ts'
@@ -12,6 +12,7 @@ const levels = { support_efforts: ['low', 'medium', 'high'] }
 test('the default is the declared level, else the middle one, else on or off by capability', () => {
   assert.equal(defaultEffort(model({ ...levels, default_effort: 'high' })), 'high')
   assert.equal(defaultEffort(model({ ...levels, default_effort: 'unknown' })), 'medium')
+  assert.equal(defaultEffort(model({ support_efforts: ['low', 'medium', 'high', 'max'] })), 'medium', 'the lower of two')
   assert.equal(defaultEffort(model({})), 'on')
   assert.equal(defaultEffort(model({ capabilities: [] })), 'off')
 })
@@ -27,7 +28,12 @@ test('the environment wins over the request, the request over the configuration,
 })
 
 test('a model that always thinks is never switched off', () => {
-  assert.equal(chooseEffort(model({ capabilities: ['always_thinking'] }), {}, 'off'), 'on')
+  const always = { capabilities: ['always_thinking'], temperature: 0.5 }
+  assert.equal(chooseEffort(model(always), {}, 'off'), 'on')
+  // Providers refuse sampling while a model thinks.
+  assert.deepEqual(samplingOf(model(always), true), {})
+  assert.deepEqual(samplingOf(model({ temperature: 0.5 }), true), { temperature: 0.5 })
+  assert.deepEqual(samplingOf(model({ temperature: 0.5 }), false), {})
 })
 
 test('only svc models refuse levels they do not list; when it must go on they use their default', () => {

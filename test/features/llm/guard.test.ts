@@ -74,6 +74,7 @@ test('an answer without content is a retryable error, unless it was filtered or 
   assert.equal(await last(end('truncated')), 'error')
   assert.equal(await last(end('filtered')), 'finish')
   assert.equal(await last(thinking, end('truncated')), 'finish')
+  assert.equal(await last(thinking, end('paused')), 'finish')
   assert.equal(await last(thinking, end('other')), 'error')
   assert.equal(await last({ type: 'tool_call', id: 'a', name: 'Read' }, end('completed')), 'finish')
 })

@@ -1,6 +1,7 @@
 /** From an alias to a model: the order of sources, and the readiness codes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { credentialOf } from '../../../features/llm/credential.ts'
 import {
   type ContributedModel,
   type Llm,
@@ -236,4 +237,21 @@ test('a model with a login is resolved by the state of the login at that moment,
   })
 
   assert.deepEqual(seen, [undefined, true, undefined, true])
+})
+
+test('a login that was refused for good answers 40112, one that is over 40111; both name the provider', () => {
+  const user = { alias: 'p/m', model: {}, provider_id: 'p', provider: { oauth: {} }, adapter: { needs_credential: true } }
+  const coded = (status: LoginStatus) => {
+    try {
+      return credentialOf(user as unknown as Parameters<typeof credentialOf>[0], { loginStatus: () => status })
+    } catch (error) {
+      return AppError.is(error) && [error.code, error.details]
+    }
+  }
+  assert.deepEqual((['authenticated', 'revoked', 'expired', 'unauthenticated'] as const).map(coded), [
+    { login: true },
+    [40112, { provider_id: 'p' }],
+    [40111, { provider_id: 'p' }],
+    [40111, { provider_id: 'p' }]
+  ])
 })
