@@ -1,7 +1,7 @@
 /** Requests of a conversation that grows: what was encoded before is taken over, and nobody can tell. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CallIds, type LlmContent, type LlmMessage, type LlmRequest, ResponseIds } from '../../../features/llm/index.ts'
+import { CallIds, holdsThinking, type LlmContent, type LlmMessage, type LlmRequest, ResponseIds } from '../../../features/llm/index.ts'
 import { jsonBody } from '../../../features/llm/json-body.ts'
 import { compatChat, svc } from '../../../features/llm-chat/dialect.ts'
 import { encode as encodeChat } from '../../../features/llm-chat/encode.ts'
@@ -132,4 +132,17 @@ test('ids of calls are brought to the alphabet of the wires and stay different; 
     ['a', 'a', '', 'b'].map(id => given.take(id)),
     ['a', 'made_1', 'made_2', 'b']
   )
+})
+
+test('another form of the same messages is encoded anew; thinking that was taken back is not there any more', () => {
+  const ask: LlmMessage = { role: 'user', content: [{ type: 'text', text: 'why?' }] }
+  const answer: LlmMessage = { role: 'assistant', content: [{ type: 'thinking', text: 'hm' }, toolCall('a')] }
+  const result: LlmMessage = { role: 'tool', tool_call_id: 'a', name: 'Read', content: [], is_error: false }
+  const last: LlmMessage = { role: 'assistant', content: [toolCall('b')] }
+  const request = llmRequest(resolvedModel(), { messages: [ask, answer, result, last] })
+  const sent = [undefined, 'reasoning', undefined].map(key => JSON.stringify(encodeChat(request, compatChat, key).messages).includes('hm'))
+  assert.deepEqual(sent, [false, true, false])
+
+  assert.equal(holdsThinking(request.messages), true)
+  assert.equal(holdsThinking([ask, { role: 'assistant', content: [{ type: 'text', text: 'so' }] }]), false)
 })

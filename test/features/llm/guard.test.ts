@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { guardStream } from '../../../features/llm/guard.ts'
-import type { FinishReason, LlmPart } from '../../../features/llm/index.ts'
-import { collect, failure } from '../../helpers/llm-port.ts'
+import type { FinishReason, LlmPart, LlmRequest } from '../../../features/llm/index.ts'
+import { sendInForm } from '../../../features/llm/request-forms.ts'
+import { collect, failure, llmRequest } from '../../helpers/llm-port.ts'
 import { resolvedModel } from '../../helpers/model.ts'
 
 const model = resolvedModel({
@@ -86,6 +87,28 @@ test('error texts carry neither the key nor header values', async () => {
   }
 
   assert.equal(failure(await collect(guarded(() => of(error)))).message, 'sent [redacted] and [redacted]')
+  // Nor do ids, nor what has the shape of a key that is not ours.
+  const ids = { request_id: 'r sk-very-secret', trace_id: 't header-secret' }
+  const other = { code: 'x', name: 'X', message: `not ${'sk-'}${'abcdefghijklmnopqrstuvwxyz'}`, retryable: false, ...ids }
+  const { message, request_id, trace_id } = failure(await collect(guarded(() => of({ type: 'error', error: other }))))
+  assert.deepEqual([message, request_id, trace_id], ['not [redacted]', 'r [redacted]', 't [redacted]'])
+})
+
+test('a request that is refused for its form goes out at most nine times', async () => {
+  let sent = 0
+  const refuse: LlmPart = { type: 'error', error: { code: 'x', name: 'X', message: 'no', retryable: false } }
+  const form = { fit: (request: LlmRequest) => request, refused: () => true }
+  const stream = sendInForm(
+    llmRequest(model),
+    { items: () => [form] },
+    () => {
+      sent++
+      return of(refuse)
+    },
+    () => undefined
+  )
+  assert.equal(failure(await collect(stream)).message, 'no')
+  assert.equal(sent, 9)
 })
 
 test('abort ends the stream although the adapter hangs', async () => {
