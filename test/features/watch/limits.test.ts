@@ -1,5 +1,7 @@
 /** Limits of watching at their edge, what a refusal leaves, and the end of the thread that watches. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -8,6 +10,7 @@ import { createSession } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import watch from '../../../features/watch/pack.ts'
 import { Room } from '../../../features/watch/room.ts'
+import { WholeWatcher } from '../../../features/watch/watch-worker.ts'
 import { Watchers } from '../../../features/watch/watchers.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import type { Connection } from '../../../kernel/index.ts'
@@ -82,6 +85,23 @@ test('a change that two watches of a connection see is told once', async t => {
     lines().filter(line => line === 'deleted src'),
     ['deleted src']
   )
+})
+
+test('a file that comes into a new directory between its reading and its watching is told', { timeout: 20_000 }, async t => {
+  const cwd = await freshDir()
+  const watcher = new WholeWatcher({ ignoreInitial: true })
+  t.after(() => watcher.close())
+  const handler = watcher._nodeFsHandler
+  const watchWith = handler._watchWithNodeFs.bind(handler)
+  handler._watchWithNodeFs = (path, listener) => {
+    if (path === join(cwd, 'new')) writeFileSync(join(path, 'between'), '')
+    return watchWith(path, listener)
+  }
+  watcher.add(cwd)
+  await once(watcher, 'ready')
+  const added = once(watcher, 'add')
+  await mkdir(join(cwd, 'new'))
+  assert.equal((await added)[0], join(cwd, 'new/between'))
 })
 
 test('a change is told by the nearest of the paths that a connection watches, by none of those that others watch', t => {
