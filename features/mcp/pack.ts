@@ -2,7 +2,7 @@
 import { AppError, definePack, defineSlot, KernelInfo, type Static, Type } from '../../kernel/index.ts'
 import { TurnHooks } from '../agent/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
-import { Interactions } from '../interactions/index.ts'
+import { InteractionKinds, Interactions } from '../interactions/index.ts'
 import { OutboundHosts } from '../llm/index.ts'
 import { ToolImages } from '../media/index.ts'
 import { Permissions } from '../permissions/index.ts'
@@ -62,6 +62,7 @@ export default definePack({
   setup(ctx, { sessions, workspaces, info, config, plugins, shell, images, interactions, permissions, turns }) {
     ctx.contribute(ConfigSections, mcpSection)
     const logins = ctx.collect(McpLogins)
+    const kinds = ctx.collect(InteractionKinds)
     const limits = {
       tools: ctx.config.max_tools,
       messageBytes: ctx.config.message_bytes,
@@ -78,7 +79,7 @@ export default definePack({
       startupMs: () => config()?.get(mcpSection).startup_timeout_ms ?? ctx.config.startup_ms,
       toolMs: () => config()?.get(mcpSection).tool_timeout_ms ?? ctx.config.tool_ms,
       images,
-      asks: () => interactions() !== undefined,
+      asks: () => interactions() !== undefined && kinds.items().some(({ kind }) => kind === questions),
       ask:
         ({ agent, turn_id, tool_call_id }, signal) =>
         async asked => {

@@ -7,7 +7,7 @@ import { startTestKernel, stub, type TestContextLike } from '../../kernel/testin
 
 export interface LlmPortOptions {
   readonly packs?: readonly Pack[]
-  /** Sections by name: `{ providers: {...}, models: {...} }`; read at every call, so a test may change it. */
+  /** Sections by name: `{ providers: {...}, models: {...} }`; read at every call, so a test may put another section there. */
   readonly config?: Record<string, unknown>
   readonly now?: () => Date
 }

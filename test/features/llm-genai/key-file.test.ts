@@ -25,14 +25,16 @@ async function scene(t: TestContext, { script = hello, env = {} }: Given = {}) {
   const clock = { now: Date.parse('2026-11-20T12:00:00Z') }
   const service = await fakeTokenService(t, { now: () => clock.now })
   const upstream = await fakeUpstream(t, script, { wire: genaiWire })
-  const table: Record<string, string> = { GOOGLE_CLOUD_LOCATION: 'l1', ...env }
-  const config = {
-    providers: { p: { type: 'compat_cloud', base_url: upstream.url, env: table } },
+  const providers = (more?: object) => ({
+    p: { type: 'compat_cloud', base_url: upstream.url, env: { GOOGLE_CLOUD_LOCATION: 'l1', ...env, ...more } }
+  })
+  const config: Record<string, unknown> = {
+    providers: providers(),
     models: { 'p/m': { provider: 'p', model: 'm', max_context_size: 1000 } }
   }
   const llm = await startLlm(t, { packs: [llmGenai], config, now: () => new Date(clock.now) })
   const key = (value: string) => {
-    table.GOOGLE_APPLICATION_CREDENTIALS = value
+    config.providers = providers({ GOOGLE_APPLICATION_CREDENTIALS: value })
   }
   return { clock, service, upstream, llm, key, ask: (signal?: AbortSignal) => ask(llm, signal), tokens: () => sentTokens(upstream) }
 }

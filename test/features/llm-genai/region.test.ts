@@ -6,12 +6,11 @@ import { AppError } from '../../../kernel/index.ts'
 import { startLlm } from '../../helpers/llm-port.ts'
 
 test('the host follows the location, unless another one is configured', async t => {
-  const provider: Record<string, unknown> = { type: 'compat_cloud' }
-  const config = { providers: { p: provider }, models: { m: { provider: 'p', model: 'm', max_context_size: 1000 } } }
+  const config: Record<string, unknown> = { models: { m: { provider: 'p', model: 'm', max_context_size: 1000 } } }
   const llm = await startLlm(t, { packs: [llmGenai], config })
   const called = (base_url: string | undefined, location?: string) => {
-    provider.base_url = base_url
-    provider.env = { API_KEY: 'k', PROJECT: 'p1', ...(location && { LOCATION: location }) }
+    const env = { API_KEY: 'k', PROJECT: 'p1', ...(location && { LOCATION: location }) }
+    config.providers = { p: { type: 'compat_cloud', base_url, env } }
     return llm.resolve('m').base_url
   }
 

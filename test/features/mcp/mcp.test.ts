@@ -110,6 +110,8 @@ test('what a server asks in the middle of a call is a question to the user, and 
 
   assert.deepEqual((await scene.run(['mcp__db__ask']))[0]?.output, '{"action":"cancel"}', 'in auto mode nobody is asked')
   assert.equal(asked().length, 4)
+  const mute = await start(t, { db: stdio('good') })
+  assert.match(String((await mute.run(['mcp__db__ask']))[0]?.output), /does not support/, 'without questions servers are told so')
 })
 
 test('the time of a call stands still while the user is asked, and a question of which nobody knows the call is asked of nobody', async t => {
@@ -281,7 +283,7 @@ test('a tool that a server brings later is there in the next turn', async t => {
   const scene = await start(t, { db: stdio('db') })
   await scene.run(['mcp__db__grow'])
   await scene.waitFor(
-    ({ type, payload }) => type === 'mcp.server.status' && (payload as { server: { toolCount: number } }).server.toolCount === 9
+    ({ type, payload }) => type === 'mcp.server.status' && (payload as { server: { toolCount: number } }).server.toolCount === 10
   )
   const [grown] = await scene.run(['mcp__db__grown'])
   assert.equal(grown?.output, 'new')
