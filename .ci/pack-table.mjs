@@ -57,7 +57,7 @@ function needsOf({ needs, optional }) {
   return [...hard, ...soft].join(', ')
 }
 
-/** Every code that a pack or the kernel declares, ascending, with who answers it. */
+/** Every code that a pack, the kernel or the door to packs in processes of their own declares, ascending, with who answers it. */
 async function codeTable(observed) {
   const { generalErrors } = await compiled('kernel/errors.js')
   const codes = new Map()
@@ -68,6 +68,7 @@ async function codeTable(observed) {
     codes.set(spec.code, known)
   }
   for (const spec of generalErrors) add(spec, 'every route')
+  add((await compiled('features/cli/isolation/door.js')).PackEnded, 'packs in processes of their own')
   for (const { pack, errors } of observed) {
     for (const spec of errors) if (!generalErrors.some(({ code }) => code === spec.code)) add(spec, pack.name)
   }

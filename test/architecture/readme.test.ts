@@ -62,7 +62,7 @@ test('every npm script that a page names exists', () => {
   )
 })
 
-test('the dependency table names packages that are used, and nothing else', () => {
+test('the page of libraries names every package that is used, and its table nothing else', () => {
   const pkg = JSON.parse(readFileSync(new URL('package.json', projectRoot), 'utf8')) as Record<string, Record<string, string>>
   const listed = { ...pkg.dependencies, ...pkg.optionalDependencies }
   const section = text('docs/libraries.md')
@@ -73,6 +73,10 @@ test('the dependency table names packages that are used, and nothing else', () =
   assert.ok(named.length > 0)
   assert.deepEqual(
     named.filter(name => !(name in listed)),
+    []
+  )
+  assert.deepEqual(
+    Object.keys(listed).filter(name => !section.includes(`\`${name}\``)),
     []
   )
 })
