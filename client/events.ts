@@ -27,7 +27,7 @@ export interface EventStreamOptions {
   readonly onState?: (state: StreamState) => void
 }
 
-/** An agent may end one step after the other while its client takes a snapshot: after so many the text stays as it is. */
+/** An agent may end one step after the other while its client takes a snapshot: after so many its text is made up for at the end of the turn. */
 const maxRounds = 5
 
 class Entry implements Watch {

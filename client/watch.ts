@@ -54,6 +54,8 @@ export class WatchState {
   /** Agents in a turn. */
   readonly #open = new Set<string>()
   readonly #told = new Map<string, Told>()
+  /** Text of a step that is over was given up; a snapshot at the end of the turn has it. */
+  #lacking = false
 
   constructor(options: WatchOptions) {
     this.options = options
@@ -79,6 +81,7 @@ export class WatchState {
   /** Takes a snapshot as the state to go on from: what was streamed before is in it. */
   rebuild(snapshot: Snapshot): void {
     this.needsSnapshot = false
+    this.#lacking = false
     this.cursor = { seq: snapshot.as_of_seq, epoch: snapshot.epoch }
     this.#pending = this.#pending?.filter(frame => !isVolatile(frame))
     this.#told.clear()
@@ -93,14 +96,15 @@ export class WatchState {
   }
 
   /**
-   * The subscription stands: tells what came meanwhile. False when text is missing, also that of a step that is over (unless `asItIs`);
-   * frames go on waiting then. `cursor`: where a watch without one begins.
+   * The subscription stands: tells what came meanwhile. False when text is missing, also that of a step that is over (with `asItIs` that is
+   * made up for at the end of the turn); frames go on waiting then. `cursor`: where a watch without one begins.
    */
   join(cursor: Cursor | undefined, asItIs: boolean): boolean {
     const waiting = this.#pending ?? []
     const { cursor: from } = this
-    if (!asItIs && from && this.options.onSnapshot && waiting.some(frame => endsText(frame) && frame.seq > from.seq)) {
-      return false
+    if (from && this.options.onSnapshot && waiting.some(frame => endsText(frame) && frame.seq > from.seq)) {
+      if (!asItIs) return false
+      this.#lacking = true
     }
     this.#pending = undefined
     this.cursor ??= cursor
@@ -113,7 +117,10 @@ export class WatchState {
     return true
   }
 
-  /** Tells an event, or keeps it while the subscription is made. False when text before it is missing: a snapshot is needed. */
+  /**
+   * Tells an event, or keeps it while the subscription is made. False when text before it is missing, then or in the turn that it ends: a
+   * snapshot is needed.
+   */
   take(frame: SessionEvent): boolean {
     if (this.#pending) {
       this.#pending.push(frame)
@@ -135,7 +142,7 @@ export class WatchState {
       }
     }
     this.options.onEvent(frame)
-    return true
+    return !(this.#lacking && frame.type === 'turn.ended')
   }
 
   #begin(agent: string, turn: number): void {

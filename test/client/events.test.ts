@@ -261,6 +261,24 @@ test('text that a slow connection brings behind a snapshot which has it already 
   assert.deepEqual(told, ['assistant.delta'])
 })
 
+test('text of steps that end faster than snapshots come is made up for at the end of the turn', () => {
+  const told: string[] = []
+  const watch = new WatchState({ from: 'snapshot', onSnapshot: () => told.push('snapshot'), onEvent: ({ type }) => told.push(type) })
+  const event = (seq: number, type: string) =>
+    ({ epoch: 'e', session_id: 's', timestamp: 't', type, seq, payload: { agentId: 'main', turnId: 0 } }) as SessionEvent
+  const rebuild = (as_of_seq: number) => watch.rebuild({ as_of_seq, epoch: 'e', in_flight_turn: null } as unknown as Snapshot) // what it looks at
+  watch.hold()
+  rebuild(3)
+  watch.take(event(4, 'turn.step.completed'))
+  assert.equal(watch.join(undefined, false), false)
+  assert.equal(watch.join(undefined, true), true)
+  assert.equal(watch.take(event(5, 'turn.step.started')), true)
+  assert.equal(watch.take(event(6, 'turn.ended')), false)
+  rebuild(6)
+  assert.equal(watch.take(event(7, 'turn.ended')), true)
+  assert.deepEqual(told, ['snapshot', 'turn.step.completed', 'turn.step.started', 'turn.ended', 'snapshot', 'turn.ended'])
+})
+
 test('a snapshot that cannot be had for a moment is asked for again: the watch goes on', async t => {
   const { page, cwd, server } = await scene(t, [[{ text: 'first' }]])
   const id = await newSession(await page(), cwd)
