@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { StepInjectors } from '../../../features/agent/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import { abortPrompt, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import type { ToolOutcome } from '../../../features/tools/index.ts'
-import { AppError, PersistenceFailed } from '../../../kernel/index.ts'
+import { AppError, definePack, PersistenceFailed } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { copyOfHome, echoRunner, historyOnDisk, runner, startAgent, wireOf } from './start.ts'
@@ -116,6 +117,62 @@ for (const abort of ['taken', 'refused'] as const) {
     )
     more.open()
     await agent.settled(2)
+  })
+}
+
+for (const taken of [true, false]) {
+  test(`a prompt whose steering the disk refuses runs once: ${taken ? 'in the step that took it meanwhile' : 'from its old place in the queue'}`, async t => {
+    const asked = latch()
+    const disk = latch()
+    const history = historyOnDisk(async records => {
+      if (!records.some(record => record.type === 'prompt.steered')) return
+      asked.open()
+      await disk.opened
+      throw new AppError(PersistenceFailed)
+    })
+    const preparing = latch()
+    const prepared = latch()
+    const slow = definePack({
+      name: 'slow',
+      setup: ctx =>
+        ctx.contribute(StepInjectors, {
+          variant: 'slow',
+          async inject({ turn_id, step }) {
+            if (turn_id > 0 || step !== 2) return undefined
+            preparing.open()
+            await prepared.opened
+            return undefined
+          }
+        })
+    })
+    const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }), 'answer')
+    const agent = await startAgent(t, llm, { history, packs: [slow, echoRunner()] })
+    const params = { session_id: agent.session_id }
+    await agent.prompt('one')
+    await preparing.opened
+    const two = await agent.prompt('two')
+    const three = await agent.prompt('three')
+    const steering = agent.call(steerPrompts, { params, body: { prompt_ids: [two.prompt_id] } })
+    await asked.opened
+
+    if (taken) {
+      prepared.open()
+      await llm.arrived(1)
+    }
+    disk.open()
+    assert.equal((await steering).code, PersistenceFailed.code)
+    prepared.open()
+
+    const own = taken ? [] : [two.prompt_id]
+    for (const id of [...own, three.prompt_id])
+      await agent.waitFor(({ type, payload }) => type === 'prompt.completed' && (payload as { promptId: string }).promptId === id)
+    const started = agent.events.flatMap(({ type, payload }) =>
+      type === 'turn.started' ? [(payload as { promptId: string }).promptId] : []
+    )
+    assert.deepEqual(started.slice(1), [...own, three.prompt_id])
+    const { items } = (await agent.call(listMessages, { params })).data
+    assert.equal(items.filter(({ id }) => id === two.prompt_id).length, 1)
+    assert.equal(llm.requests.length, started.length + 1)
   })
 }
 
