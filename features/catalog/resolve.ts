@@ -8,6 +8,7 @@ import {
   isSize,
   isTable,
   providerTypes,
+  saysEmbedding,
   strings,
   type Table,
   textField
@@ -99,7 +100,7 @@ function readModel(model: unknown, wire: Wire): FoundModel | undefined {
   const { context, input, output } = isTable(model.limit) ? model.limit : {}
   const modalities = isTable(model.modalities) ? model.modalities : {}
   const outputs = strings(modalities.output)
-  const embeds = [model.family, id, model.name].some(part => typeof part === 'string' && /embed/i.test(part))
+  const embeds = saysEmbedding(model.family, id, model.name)
   const own = ownProtocol(model.provider, wire)
   if (!isSize(context) || (outputs.length > 0 && !outputs.includes('text')) || embeds || !own) return undefined
   if (model.status === 'deprecated' || model.status === 'alpha') return undefined

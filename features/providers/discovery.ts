@@ -3,7 +3,7 @@ import { yieldToLoop } from '../../kernel/index.ts'
 import { recordOf, stringOf } from '../llm/index.ts'
 import { MAX_MODELS } from './contract.ts'
 import { FetchProblem } from './fetch.ts'
-import { isModelName, isText } from './names.ts'
+import { isModelName, isText, saysEmbedding } from './names.ts'
 import { costField, pricingField } from './price.ts'
 import { isTable, type Table } from './tables.ts'
 
@@ -94,15 +94,20 @@ function contextOf(item: Table): number | undefined {
 /** Kinds of models that no turn can be asked of. */
 const otherKinds = new Set(['embedding', 'embeddings', 'rerank', 'image', 'audio', 'video', 'moderation', 'transcribe', 'tts'])
 
-function answersText({ type, supportedGenerationMethods: methods }: Table): boolean {
-  return !otherKinds.has(stringOf(type)) && (!Array.isArray(methods) || methods.includes('generateContent'))
+function answersText(item: Table): boolean {
+  const { id, name, type, supportedGenerationMethods: methods } = item
+  const output = modalities(item, 'output_modalities')
+  if (otherKinds.has(stringOf(type)) || saysEmbedding(id, name) || (output.length > 0 && !output.includes('text'))) return false
+  return !Array.isArray(methods) || methods.includes('generateContent')
 }
+
+const modalities = (item: Table, field: string) => [...strings(recordOf(item.architecture)[field]), ...strings(item[field])]
 
 /** What a model can do, in the words of the managed service and of other servers. */
 function capabilitiesOf(item: Table): string[] {
   const { supports_thinking_type: type, supports_reasoning, thinking } = item
   const said = recordOf(item.capabilities)
-  const input = [...strings(recordOf(item.architecture).input_modalities), ...strings(item.input_modalities)]
+  const input = modalities(item, 'input_modalities')
   const parameters = strings(item.supported_parameters)
   const has = (name: string) => said[name] === true || recordOf(said[name]).supported === true
   const reasons =

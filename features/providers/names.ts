@@ -15,6 +15,11 @@ export function isModelName(name: unknown): name is string {
   return typeof name === 'string' && name !== '' && name.length <= MODEL_NAME.maxLength && modelRule.test(name)
 }
 
+/** True where one of these names of a model says that it makes embeddings. */
+export function saysEmbedding(...names: readonly unknown[]): boolean {
+  return names.some(name => typeof name === 'string' && /embed/i.test(name))
+}
+
 /** True for text that says something and that the configuration file can hold. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && !/\p{Cs}/u.test(value)

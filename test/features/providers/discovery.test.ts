@@ -126,11 +126,13 @@ test('lists of real servers are read, whatever they call the window, and models 
           architecture: { input_modalities: ['text', 'image'] },
           top_provider: { context_length: 200000, max_completion_tokens: 64000 },
           supported_parameters: ['tools', 'reasoning']
-        }
+        },
+        { id: 'v/p', context_length: 4096, architecture: { output_modalities: ['image'] } }
       ]
     },
     '/list/models': [
-      { id: 'm', type: 'chat', context_length: 4096 },
+      { id: 'm', type: 'chat', context_length: 4096, output_modalities: ['text'] },
+      { id: 'nomic-embed-text' },
       { id: 'p', type: 'image' }
     ],
     '/local/models': { models: [{ name: 'm' }], data: [{ id: 'm', meta: { n_ctx_train: 8192 } }] },
