@@ -96,6 +96,27 @@ test('exclusive work that comes together with a prompt finds the agent busy or l
   await agent.settled(2)
 })
 
+test('brief work is waited for, in the order of the calls', async t => {
+  const { main } = await started(t, 'answer')
+  const done = latch()
+  const begun = latch()
+  const order: string[] = []
+  const first = main.exclusive(
+    async () => {
+      begun.open()
+      await done.opened
+      order.push('first')
+    },
+    { brief: true }
+  )
+  await begun.opened
+  const others = ['second', 'third'].map(name => main.exclusive(async () => void order.push(name), { brief: true }))
+  done.open()
+  await Promise.all([first, ...others])
+
+  assert.deepEqual(order, ['first', 'second', 'third'])
+})
+
 test('work that fails frees the agent', async t => {
   const { agent, main } = await started(t, 'answer')
 

@@ -6,7 +6,7 @@ import { abortPrompt, abortSession, listPrompts, steerPrompts } from '../../../f
 import { archiveSession, readSession, restoreSession } from '../../../features/sessions/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type Reply, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
-import { copyOfHome, echoRunner, historyOnDisk, insider, type Started, startAgent, wireOf } from './start.ts'
+import { copyOfHome, echoRunner, historyOnDisk, insider, runner, type Started, startAgent, wireOf } from './start.ts'
 
 const origin = { kind: 'task', task_id: 'bash-1' }
 const notice = (content: string, extra: Partial<NoticeInput> = {}): NoticeInput => ({ content, origin, ...extra })
@@ -105,7 +105,8 @@ test('a notice that wants a turn of its own waits for the running one and for pr
   const main = await inside.main(agent)
   await agent.prompt('one')
   await llm.arrived(0)
-  assert.equal(await main.inject(notice('go on', { admission: 'newTurn' })), 'starts')
+  // With a turn of its own it is bound to none that ends before.
+  assert.equal(await main.inject(notice('go on', { admission: 'newTurn', turn_scoped: true })), 'starts')
   await agent.prompt('two')
 
   more.open()
@@ -174,6 +175,31 @@ test('a notice that comes between a call and its result waits for the result', a
 
   assert.deepEqual(await Promise.all(injected), ['joins'])
   assert.deepEqual(llm.requests[1]?.messages.map(message => message.role).slice(-3), ['assistant', 'tool', 'user'])
+})
+
+test('a turn that is being aborted takes no notice any more', async t => {
+  const inside = insider()
+  const running = latch()
+  const over = latch()
+  const slow = runner(async ({ calls }) => {
+    running.open()
+    await over.opened
+    return calls.map(call => ({ call, result: { output: 'done' } }))
+  })
+  const llm = scriptedLlm(toolCalls({ id: 'c', name: 'Echo' }), 'noted')
+  const agent = await startAgent(t, llm, { packs: [inside.pack, slow] })
+  const main = await inside.main(agent)
+  await agent.prompt('one')
+  await running.opened
+  const aborting = main.abort(true)
+
+  assert.equal(await main.inject(notice('now', { admission: 'activeTurnOnly' })), 'refused')
+  assert.equal(await main.inject(notice('then')), 'starts')
+
+  over.open()
+  await aborting
+  await turnsEnded(agent, 2)
+  assert.deepEqual(heard(llm), ['one', 'then'])
 })
 
 test('a notice whose id is known is not taken twice', async t => {

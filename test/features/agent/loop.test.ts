@@ -177,6 +177,9 @@ test('a truncated answer completes, a filtered one fails', async t => {
   const ended = payloads(agent, 'turn.ended')
   assert.equal(ended[0]?.reason, 'completed')
   assert.deepEqual([ended[1]?.reason, ended[1]?.interruptReason], ['failed', 'filtered'])
+  // What was seen of it stays.
+  const { items } = (await agent.call(listMessages, { params: { session_id: agent.session_id } })).data
+  assert.deepEqual([items[0]?.role, items[0]?.content], ['assistant', [{ type: 'text', text: 'bad' }]])
 })
 
 const cutCall = [
@@ -209,6 +212,15 @@ test('a model whose every answer is cut inside a tool call does not go on for ev
   assert.equal(ended?.reason, 'failed')
   assert.match(String((ended?.error as { message?: string } | undefined)?.message), /output limit/)
   assert.ok(llm.requests.length < 8)
+})
+
+test('answers that are cut now and then do not fail the turn, however often', async t => {
+  const called = (n: number) => toolCalls({ id: `c${n}`, name: 'Echo' })
+  const llm = scriptedLlm(...[1, 2, 3, 4].flatMap(n => [[...cutCall], called(n)]), 'done')
+  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.deepEqual([payloads(agent, 'turn.ended')[0]?.reason, llm.requests.length], ['completed', 9])
 })
 
 test('a provider that pauses every answer does not go on for ever: the turn fails and says why', async t => {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { abortPrompt, abortSession } from '../../../features/prompts/index.ts'
 import { archiveSession } from '../../../features/sessions/index.ts'
+import { latch } from '../../helpers/latch.ts'
 import { failure, scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
-import { echoRunner, insider, startAgent } from './start.ts'
+import { echoRunner, historyOnDisk, insider, startAgent } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
 const hanging = [{ type: 'text', text: 'so far' } as const, { type: 'wait', until: never } as const]
@@ -36,14 +38,17 @@ test('an outcome says that the text was cut, and a paused answer is one text', a
   const inside = insider()
   const cut = text('half an ans').map(part => (part.type === 'finish' ? ({ type: 'finish', reason: 'truncated' } as const) : part))
   const paused = text('first half ').map(part => (part.type === 'finish' ? ({ type: 'finish', reason: 'paused' } as const) : part))
-  const agent = await startAgent(t, scriptedLlm(cut, paused, 'second half'), { packs: [inside.pack] })
+  const llm = scriptedLlm(cut, paused, 'second half', paused, toolCalls({ id: 'c', name: 'Echo' }), 'another')
+  const agent = await startAgent(t, llm, { packs: [inside.pack, echoRunner()] })
   const main = await inside.main(agent)
 
   const one = await main.run(input)
   const two = await main.run(input)
+  const three = await main.run(input)
 
   assert.deepEqual([one.reason, one.text, one.truncated], ['completed', 'half an ans', true])
   assert.deepEqual([two.reason, two.text, two.truncated, two.steps], ['completed', 'first half second half', false, 2])
+  assert.deepEqual([three.text, three.steps], ['another', 3])
 })
 
 test('a failed turn is an outcome with its error', async t => {
@@ -73,6 +78,10 @@ test('a run is aborted by its signal, running or queued; the other prompts go on
   assert.deepEqual([queued?.turn_id, queued?.reason, queued?.interrupt_reason], [undefined, 'cancelled', 'aborted'])
   assert.deepEqual([running?.turn_id, running?.reason, running?.interrupt_reason, running?.steps], [0, 'cancelled', 'aborted', 1])
   assert.equal((await third).text, 'third')
+  assert.deepEqual(
+    signals.map(({ signal }) => getEventListeners(signal, 'abort').length),
+    [0, 0]
+  )
 })
 
 test('a run whose signal was aborted before is not accepted', async t => {
@@ -83,6 +92,27 @@ test('a run whose signal was aborted before is not accepted', async t => {
   await assert.rejects(main.run({ ...input, prompt_id: 'p' }, AbortSignal.abort(new Error('too late'))), /too late/)
 
   assert.equal(main.knows('p'), false)
+})
+
+test('a run that is aborted while it is being accepted never goes on', async t => {
+  const inside = insider()
+  const asked = latch()
+  const disk = latch()
+  const history = historyOnDisk(async records => {
+    if (!records.some(record => record.type === 'prompt.accepted')) return
+    asked.open()
+    await disk.opened
+  })
+  const agent = await startAgent(t, scriptedLlm(hanging), { packs: [inside.pack], history })
+  const main = await inside.main(agent)
+  const controller = new AbortController()
+  const run = main.run(input, controller.signal)
+  await asked.opened
+
+  controller.abort()
+  disk.open()
+
+  assert.deepEqual([(await run).reason, (await run).interrupt_reason], ['cancelled', 'aborted'])
 })
 
 test('what the user stops is an outcome for whoever ran it', async t => {

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Agent, TurnHooks } from '../../../features/agent/index.ts'
+import { abortSession } from '../../../features/prompts/index.ts'
+import { definePack, type PackContext } from '../../../kernel/index.ts'
+import { latch } from '../../helpers/latch.ts'
+import { failure, type Reply, scriptedLlm, text } from '../../helpers/scripted-llm.ts'
+import { insider, type Started, startAgent, wireOf } from './start.ts'
+
+const notice = (content: string) => ({ content, origin: { kind: 'task' } })
+const refused = failure({ message: '400 no', retryable: false, status: 400 })
+const input = { content: [{ type: 'text', text: 'do it' }] }
+const payloads = ({ events }: Pick<Started, 'events'>, type: string) =>
+  events.filter(event => event.type === type).map(event => event.payload as Record<string, unknown>)
+
+type Taps = (tap: PackContext['tap'], hooks: TurnHooks, main: () => Agent) => void
+
+async function started(t: Parameters<typeof startAgent>[0], taps: Taps, ...replies: readonly Reply[]) {
+  const inside = insider()
+  const llm = scriptedLlm(...replies)
+  let main: Agent
+  const tapped = definePack({
+    name: 'tapped',
+    needs: { hooks: TurnHooks },
+    setup: (ctx, { hooks }) => taps(ctx.tap, hooks, () => main)
+  })
+  const agent = await startAgent(t, llm, { packs: [inside.pack, tapped] })
+  main = await inside.main(agent)
+  return { agent, llm, main, params: { session_id: agent.session_id } }
+}
+
+/** A tap that is under way until the turn is aborted. */
+function untilAborted<A>(answer: A) {
+  const begun = latch()
+  const tap = async ({ signal }: { readonly signal: AbortSignal }) => {
+    begun.open()
+    await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+    return answer
+  }
+  return { begun, tap }
+}
+
+for (const verdict of ['retry', undefined] as const) {
+  test(`a turn that is aborted while packs look at a failed request is cancelled, whatever they say (${verdict})`, async t => {
+    const asked = untilAborted(verdict)
+    const { agent, llm, params } = await started(t, (tap, hooks) => tap(hooks.modelError, (_error, info) => asked.tap(info)), refused)
+    await agent.prompt('go')
+    await asked.begun.opened
+
+    assert.equal((await agent.call(abortSession, { params })).code, 0)
+
+    const [ended] = payloads(agent, 'turn.ended')
+    assert.deepEqual([ended?.reason, ended?.interruptReason, ended?.error], ['cancelled', 'user_cancelled', undefined])
+    assert.equal(llm.requests.length, 1)
+  })
+}
+
+test('a turn that is aborted before its step begins has none', async t => {
+  const asked = untilAborted(undefined)
+  const { agent, llm, params } = await started(t, (tap, hooks) => tap(hooks.stepBegin, asked.tap), 'answer')
+  await agent.prompt('go')
+  await asked.begun.opened
+
+  assert.equal((await agent.call(abortSession, { params })).code, 0)
+
+  assert.equal(payloads(agent, 'turn.ended')[0]?.reason, 'cancelled')
+  assert.deepEqual([payloads(agent, 'turn.step.started').length, llm.requests.length], [0, 0])
+})
+
+test('a stop while a step waits for its next attempt interrupts the step, and the turn completes', async t => {
+  const stops: Taps = (tap, hooks) => tap(hooks.stepBegin, ({ step }) => (step > 1 ? 'stop' : undefined))
+  const { agent, llm } = await started(t, stops, failure({ message: '503', retryable: true, status: 503 }), 'answer')
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  assert.deepEqual(
+    payloads(agent, 'turn.step.interrupted').map(({ step, reason }) => [step, reason]),
+    [[1, 'aborted']]
+  )
+  assert.equal(payloads(agent, 'turn.ended')[0]?.reason, 'completed')
+  assert.equal(llm.requests.length, 1)
+})
+
+test('an answer of which something was told is not sent again by a pack', async t => {
+  const half = [...text('half').slice(0, 1), ...refused]
+  const { agent, llm } = await started(t, (tap, hooks) => tap(hooks.modelError, () => 'retry'), half, 'answer')
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  assert.equal(llm.requests.length, 1)
+  assert.equal(payloads(agent, 'turn.ended')[0]?.reason, 'failed')
+})
+
+test('a turn that failed takes nothing more while packs hear of its end, and no snapshot shows it', async t => {
+  const heard: unknown[] = []
+  const looks: Taps = (tap, hooks, main) =>
+    tap(hooks.turnEnd, async () => {
+      heard.push(main().inFlight(), await main().inject({ ...notice('too late'), admission: 'activeTurnOnly' }))
+    })
+  const { agent } = await started(t, looks, refused)
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  assert.deepEqual(heard, [undefined, 'refused'])
+})
+
+test('a notice that comes while packs are asked whether to go on keeps the turn going', async t => {
+  const fates: string[] = []
+  const injects: Taps = (tap, hooks, main) =>
+    tap(hooks.shouldContinue, async () => {
+      if (fates.length === 0) fates.push(await main().inject(notice('and this')))
+      return undefined
+    })
+  const { agent, llm } = await started(t, injects, 'first', 'second')
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  assert.deepEqual([fates, llm.requests.length, payloads(agent, 'turn.started').length], [['joins'], 2, 1])
+})
+
+test('a prompt that a pack blocks is an outcome for whoever ran it', async t => {
+  const blocks: Taps = (tap, hooks) => tap(hooks.beforePrompt, () => ({ event: 'UserPromptSubmit', reason: 'not today' }))
+  const { llm, main } = await started(t, blocks, 'answer')
+
+  const { reason, turn_id, steps } = await main.run(input)
+
+  assert.deepEqual([reason, turn_id, steps, llm.requests.length], ['blocked', undefined, 0, 0])
+})
+
+test('closing an agent ends what asks packs about a prompt, which begins nothing any more', async t => {
+  const asked = untilAborted(undefined)
+  const { agent, llm, main } = await started(t, (tap, hooks) => tap(hooks.beforePrompt, asked.tap), 'answer')
+  const outcome = main.run(input)
+  await asked.begun.opened
+
+  await agent.kernel.unload('agent')
+
+  const { reason, turn_id } = await outcome
+  assert.deepEqual([reason, turn_id, llm.requests.length], ['cancelled', undefined, 0])
+  assert.ok(!(await wireOf(agent)).some(record => record.type === 'turn.started' || record.type === 'prompt.settled'))
+})
