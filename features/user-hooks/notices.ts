@@ -94,23 +94,26 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
     tell('Notification', session_id, facts.notification_type, facts)
   })
 
+  // An archived session is over; it is loaded only to be read.
+  const goesOn = ({ state }: Session) => !state.archived
   ctx.own(
     sessions.onLoad(session => {
+      if (!goesOn(session)) return
       const source = session.agents().length === 0 ? 'startup' : 'resume'
       if (rules.has('SessionStart')) runner.tell({ event: 'SessionStart', session, subject: source, fields: { source } })
     })
   )
   ctx.own(
     sessions.onArchive(session => {
-      runner.tell({ event: 'SessionEnd', session, subject: 'archive', fields: { reason: 'archive' } })
+      if (goesOn(session)) runner.tell({ event: 'SessionEnd', session, subject: 'archive', fields: { reason: 'archive' } })
     })
   )
   // Whoever was told something gets to hear it: the process does not end before, and the limit of a stopping tap bounds it.
   ctx.tap(ctx.hooks.stopping, async () => {
-    for (const session of sessions.allLoaded()) tell('SessionEnd', session.id, 'exit', { reason: 'exit' })
+    for (const session of sessions.allLoaded().filter(goesOn)) tell('SessionEnd', session.id, 'exit', { reason: 'exit' })
     await runner.settled()
   })
   ctx.timer(HEARTBEAT_MS, () => {
-    for (const session of sessions.allLoaded()) tell('SessionHeartbeat', session.id)
+    for (const session of sessions.allLoaded().filter(goesOn)) tell('SessionHeartbeat', session.id)
   })
 }

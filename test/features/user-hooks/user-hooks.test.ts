@@ -9,7 +9,7 @@ import config from '../../../features/config/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { abortSession, listPrompts, steerPrompts } from '../../../features/prompts/index.ts'
-import { readSession } from '../../../features/sessions/index.ts'
+import { archiveSession, readSession } from '../../../features/sessions/index.ts'
 import subagents from '../../../features/subagents/pack.ts'
 import tasks from '../../../features/tasks/pack.ts'
 import tools from '../../../features/tools/pack.ts'
@@ -262,6 +262,21 @@ test('hooks hear of what happens, also of the end of the server', async t => {
   ])
   const used = lines.find(({ hook_event_name }) => hook_event_name === 'PostToolUse')
   assert.deepEqual([used.tool_name, used.tool_input, used.tool_output], ['Bash', { command: 'echo hi' }, 'hi'])
+})
+
+test('the end of an archived session is told once', async t => {
+  const log = join(await freshDir(), 'heard')
+  const agent = await start(t, scriptedLlm('done'), [{ event: 'SessionEnd', command: `cat >> ${log}` }])
+  const request = { params: { session_id: agent.session_id } }
+  assert.equal((await agent.call(archiveSession, request)).code, 0)
+  assert.equal((await agent.call(archiveSession, request)).code, 0)
+  await agent.kernel.stop()
+
+  const reasons = (await readFile(log, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line).reason)
+  assert.deepEqual(reasons, ['archive'])
 })
 
 test('hooks hear of subagents, tasks and their ends', async t => {
