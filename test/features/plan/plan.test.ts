@@ -1,6 +1,6 @@
 /** Plan mode over the real tools, permissions and approvals: entering, what it forbids, the review and all its ends, undo, restarts. */
 import assert from 'node:assert/strict'
-import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, rmdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import config from '../../../features/config/pack.ts'
@@ -356,6 +356,28 @@ test('there is nothing to review without plan mode, without a plan, or while the
   await early.setPlan(true)
   const { results } = await early.turn('go')
   assert.match(results.find(({ toolCallId }) => toolCallId === 'x')?.output ?? '', /may change/)
+})
+
+test('a plan has at most 100 KB and lies in a regular file; what is refused is not put up', async t => {
+  const exits = ['large', 'folder', 'fits'].flatMap(id => [call('ExitPlanMode', {}, id), 'ok'])
+  const server = await start(t, [writePlan('x'), 'ok', ...exits])
+  await server.setPlan(true)
+  await server.turn('write')
+  const file = await server.planFile()
+  const exit = async (answers: readonly Record<string, unknown>[] = []) => (await server.turn('exit', answers)).results.at(-1)
+
+  await writeFile(file, 'p'.repeat(102_401))
+  assert.match((await exit())?.output ?? '', /102401 bytes; at most 102400/)
+
+  await rm(file)
+  await mkdir(file)
+  assert.match((await exit())?.output ?? '', /not a regular file/)
+  assert.ok(!server.events.some(({ type }) => type === 'plan.revision'))
+
+  await rmdir(file)
+  await writeFile(file, 'p'.repeat(102_400))
+  assert.equal((await exit([{ decision: 'approved' }]))?.isError, undefined)
+  assert.equal(await server.planMode(), false)
 })
 
 test('options with names that clients use, or twice the same, are refused', async t => {
