@@ -82,9 +82,11 @@ test('overrides apply before the prompt runs and stay', async t => {
   const status = (await agent.call(readStatus, { params })).data
   assert.deepEqual([status.model, status.thinking_level, status.permission, status.busy], ['big', 'high', 'yolo', false])
   assert.equal((await agent.call(submitPrompt, { params, body: { content: text('x'), profile: 'plan' } })).code, 40001)
-  assert.equal((await agent.call(submitPrompt, { params, body: { content: text('x'), profile: 'explore' } })).code, 0)
+  // Empty ones leave what is set.
+  const empty = { content: text('x'), profile: 'explore', model: '', thinking: '' }
+  assert.equal((await agent.call(submitPrompt, { params, body: empty })).code, 0)
   await agent.settled(2)
-  assert.equal(llm.requests[1]?.model.alias, 'big')
+  assert.deepEqual([llm.requests[1]?.model.alias, llm.requests[1]?.effort], ['big', 'high'])
   await agent.stop()
 
   const later = scriptedLlm('y')

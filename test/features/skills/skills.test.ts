@@ -200,9 +200,10 @@ test('an attachment that is none is named where the request has it', async t => 
 
 test('what cannot be activated answers with its code, and nothing runs', async t => {
   const scene = await start(t)
-  await scene.skill('.svc-code/skills/book/SKILL.md', front('book', 'type: reference\n'))
+  await scene.skill('.svc-code/skills/book/SKILL.md', front('Book', 'type: reference\n'))
   assert.equal((await scene.activate('nothing')).code, 40415)
   assert.equal((await scene.activate('book')).code, 40912)
+  assert.equal((await scene.activate('BOOK')).code, 40912) // case does not matter
   const params = { session_id: scene.session_id }
   const content = [{ type: 'text' as const, text: 'hi' }]
   for (const [name, code] of [

@@ -107,6 +107,10 @@ test('a relative root answers 40001, a missing one and a file 40409', async t =>
   const relative = await call(registerWorkspace, { body: { root: 'a/b' } })
   assert.equal(relative.code, 40001)
   assert.equal(relative.details?.[0]?.path, 'body.root')
+  for (const end of ['\0', '\ud800']) {
+    const misspelled = await call(registerWorkspace, { body: { root: `${root}${end}` } })
+    assert.deepEqual([misspelled.code, misspelled.details?.[0]?.path], [40001, 'body.root'])
+  }
   for (const name of ['nope', 'file', 'file/below']) {
     assert.equal((await call(registerWorkspace, { body: { root: join(root, name) } })).code, PathMissing.code)
   }
@@ -176,6 +180,24 @@ test('two servers on one home see each other and lose no registration', async t 
     const { items } = (await call(listWorkspaces)).data
     assert.deepEqual(items.map(item => item.root).sort(), [...roots].sort())
   }
+})
+
+test('a root that has a row under another id keeps that id when it is registered again', async t => {
+  const root = await project('n'.repeat(120))
+  const { call, home } = await startTestKernel(t, { packs: [workspaces] })
+  const first = (await call(registerWorkspace, { body: { root } })).data
+  assert.equal(first.name, 'n'.repeat(100))
+  const file = JSON.parse(await readFile(join(home, 'workspaces.json'), 'utf8'))
+  file.workspaces = { wd_old_0123456789ab: { ...file.workspaces[first.id], root: `${root}/` } }
+  await writeFile(join(home, 'workspaces.json'), JSON.stringify(file))
+
+  assert.equal((await call(registerWorkspace, { body: { root } })).data.id, 'wd_old_0123456789ab')
+
+  const { items } = (await call(listWorkspaces)).data
+  assert.deepEqual(
+    items.map(({ id }) => id),
+    ['wd_old_0123456789ab']
+  )
 })
 
 test('a root under two ids counts as one workspace and goes as one', async t => {
