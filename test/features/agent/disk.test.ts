@@ -8,7 +8,7 @@ import type { ToolOutcome } from '../../../features/tools/index.ts'
 import { AppError, definePack, PersistenceFailed } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
-import { copyOfHome, echoRunner, historyOnDisk, runner, startAgent, wireOf } from './start.ts'
+import { copyOfHome, echoRunner, historyOnDisk, insider, runner, startAgent, wireOf } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
 const hanging = [
@@ -175,6 +175,22 @@ for (const taken of [true, false]) {
     assert.equal(llm.requests.length, started.length + 1)
   })
 }
+
+test('settings that the disk refuses do not count', async t => {
+  let refuse = false
+  const history = historyOnDisk(records => {
+    if (refuse && records.some(record => record.type === 'agent.settings')) throw new AppError(PersistenceFailed)
+  })
+  const inside = insider()
+  const agent = await startAgent(t, scriptedLlm('answer'), { history, packs: [inside.pack] })
+  const main = await inside.main(agent)
+  await main.configure({ model: 'small' })
+  refuse = true
+
+  await assert.rejects(main.configure({ model: 'big', disabled_tools: ['Echo'] }), (error: unknown) => AppError.is(error))
+
+  assert.deepEqual(main.settings(), { model: 'small' })
+})
 
 test('an abort that comes when the turn is through, its end not yet on record, is told so: 40903', async t => {
   const asked = latch()
