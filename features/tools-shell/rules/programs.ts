@@ -115,10 +115,23 @@ export function isProgramVariable(name: string): boolean {
   )
 }
 
-export type Program = ReturnType<typeof programOf>
+export type Program = ReturnType<typeof factsOf>
+
+/** Of the names that came lately; a hostile line has many, and long ones. */
+const kept = new Map<string, Program>()
+const [KEPT, KEPT_CHARS] = [500, 64]
 
 /** The facts about the program of this name (without a directory). */
-export function programOf(name: string) {
+export function programOf(name: string): Program {
+  const known = kept.get(name)
+  if (known) return known
+  const program = factsOf(name)
+  if (kept.size >= KEPT) kept.clear()
+  if (name.length <= KEPT_CHARS) kept.set(name, program)
+  return program
+}
+
+function factsOf(name: string) {
   const is = Object.fromEntries(sets.map(([kind, names]) => [kind, names.has(name)])) as Record<keyof typeof kinds, boolean>
   const carrier = carriers.get(name)
   const interpreter = interpreters.test(name)
