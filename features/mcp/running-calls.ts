@@ -8,26 +8,50 @@ export interface RunningCall {
 }
 
 class Clock {
-  readonly #controller = new AbortController()
+  readonly #late = new AbortController()
+  readonly #over = new AbortController()
   #left: number
   #timer: NodeJS.Timeout | undefined
   #since = 0
+  /** Questions that are open. */
+  #questions = 0
 
   constructor(ms: number) {
     this.#left = ms
-    this.go()
+    this.#go()
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal
+  /** Aborts when the call has had its time. */
+  get late(): AbortSignal {
+    return this.#late.signal
   }
 
-  go(): void {
+  /** Aborts when the call has ended, however. */
+  get over(): AbortSignal {
+    return this.#over.signal
+  }
+
+  /** Stands still as long as any work of these runs. */
+  async hold<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#questions++ === 0) this.#stop()
+    try {
+      return await work()
+    } finally {
+      if (--this.#questions === 0 && !this.over.aborted) this.#go()
+    }
+  }
+
+  end(): void {
+    this.#stop()
+    this.#over.abort(new Error('the call has ended'))
+  }
+
+  #go(): void {
     this.#since = performance.now()
-    this.#timer = setTimeout(() => this.#controller.abort(new Error('the call takes too long')), this.#left)
+    this.#timer = setTimeout(() => this.#late.abort(new Error('the call takes too long')), this.#left)
   }
 
-  stop(): void {
+  #stop(): void {
     clearTimeout(this.#timer)
     this.#left = Math.max(1, this.#left - (performance.now() - this.#since))
   }
@@ -41,9 +65,9 @@ export class RunningCalls {
     const clock = new Clock(call.timeoutMs)
     this.#calls.set(call, clock)
     try {
-      return await work(clock.signal)
+      return await work(clock.late)
     } finally {
-      clock.stop()
+      clock.end()
       this.#calls.delete(call)
     }
   }
@@ -53,11 +77,6 @@ export class RunningCalls {
     const [only, ...others] = this.#calls
     if (!only || others.length > 0) return { action: 'cancel' }
     const [call, clock] = only
-    clock.stop()
-    try {
-      return await call.elicit(form, AbortSignal.any([signal, clock.signal]))
-    } finally {
-      if (this.#calls.has(call)) clock.go()
-    }
+    return await clock.hold(() => call.elicit(form, AbortSignal.any([signal, clock.over])))
   }
 }

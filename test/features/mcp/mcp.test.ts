@@ -139,6 +139,33 @@ test('the time of a call stands still while the user is asked, and a question of
   assert.deepEqual(await calls.ask(form, over), { action: 'cancel' })
 })
 
+test('several questions of a call stop its time once, and those that are open at its end are withdrawn', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const calls = new RunningCalls()
+  const first = latch()
+  const declined = { action: 'decline' } as const
+  const withdrawn: boolean[] = []
+  let asked = 0
+  const elicit = async (_form: object, signal: AbortSignal) => {
+    if (asked++ === 0) await first.opened
+    else await new Promise(resolve => signal.addEventListener('abort', resolve))
+    withdrawn.push(signal.aborted)
+    return declined
+  }
+  const ask = () => calls.ask({ message: 'Sure?' }, new AbortController().signal)
+  let open: Promise<unknown> | undefined
+  await calls.run({ timeoutMs: 1000, elicit }, async late => {
+    const one = ask()
+    open = ask()
+    first.open()
+    await one
+    t.mock.timers.tick(5000)
+    assert.equal(late.aborted, false)
+  })
+  await open
+  assert.deepEqual(withdrawn, [false, true])
+})
+
 test('without a rule a call of an MCP tool is asked for', async t => {
   const scene = await start(t, { db: stdio() })
   const turn = scene.run(['mcp__db__echo', { text: 'hi' }], { permission_mode: 'manual' })
