@@ -286,11 +286,23 @@ export default definePack({
       return 'live'
     })
 
+    /** Of packs that can say; one that fails is left out, and its value follows the configuration. */
+    const defaultsNow = async () => {
+      const told = sessionDefaults.entries().map(async ({ pack, item }): Promise<[string, unknown][]> => {
+        const what = `session default ${item.name}`
+        try {
+          return [[item.name, await ctx.onAccountOf(pack, what, () => item.value())]]
+        } catch (error) {
+          ctx.blame(pack, what, error)
+          return []
+        }
+      })
+      return Object.fromEntries((await Promise.all(told)).flat())
+    }
     ctx.route(createSession, async ({ body }) => {
       for (const check of checks.items()) await check.check()
       const { workspace, cwd } = await placeOf(body, workspaces)
-      const defaults = Object.fromEntries(await Promise.all(sessionDefaults.items().map(async each => [each.name, await each.value()])))
-      const state = firstState(newSessionId(), workspace.id, cwd, body, ctx.now(), defaults)
+      const state = firstState(newSessionId(), workspace.id, cwd, body, ctx.now(), await defaultsNow())
       return announce(await table.create(state))
     })
     ctx.route(listSessions, async ({ query }) => {

@@ -12,6 +12,7 @@ import {
   readProfile,
   readSession,
   restoreSession,
+  SessionDefaults,
   Sessions,
   updateProfile
 } from '../../../features/sessions/index.ts'
@@ -316,4 +317,24 @@ test('work is announced once per change, an approval wins over a question, the r
   work.turnStarted('main')
   assert.deepEqual(announced().at(-1), { busy: true, main_turn_active: true, pending_interaction: 'none' })
   await work.turnEnded('main', 'failed')
+})
+
+test('a default that its pack cannot say is left out, and the session is made', async t => {
+  const odd = definePack({
+    name: 'odd',
+    setup(ctx) {
+      ctx.contribute(SessionDefaults, {
+        name: 'odd',
+        value() {
+          throw new Error('no value today')
+        }
+      })
+      ctx.contribute(SessionDefaults, { name: 'even', value: async () => 2 })
+    }
+  })
+  const user = probe()
+  const kernel = await startTestKernel(t, { packs: [workspaces, sessions, odd, user.pack] })
+  const { code, data } = await kernel.call(createSession, { body: { metadata: { cwd: await directory() } } })
+  assert.equal(code, 0)
+  assert.deepEqual((await user.sessions.load(data.id)).state.defaults, { even: 2 })
 })
