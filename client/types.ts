@@ -619,8 +619,6 @@ export interface AgentStatusUpdatedEvent {
     }
     type: 'agent.status.updated'
   }
-  /** length of the streamed text before this chunk, UTF-16 units */
-  offset?: number
 }
 export interface TokenUsage {
   inputOther: number
@@ -843,8 +841,6 @@ export interface CapabilityChangedEvent {
     install: CapabilityInstall
     type: 'event.capability.changed'
   }
-  /** length of the streamed text before this chunk, UTF-16 units */
-  offset?: number
 }
 export interface CatalogEntry {
   id: string
@@ -3717,8 +3713,6 @@ export interface ShellCompletedEvent {
     isError: boolean
     type: 'shell.completed'
   }
-  /** length of the streamed text before this chunk, UTF-16 units */
-  offset?: number
 }
 export interface ShellOutputEvent {
   type: 'shell.output'
@@ -3741,8 +3735,6 @@ export interface ShellOutputEvent {
     update: ToolProgressUpdate
     type: 'shell.output'
   }
-  /** length of the streamed text before this chunk, UTF-16 units */
-  offset?: number
 }
 export interface ToolProgressUpdate {
   kind: 'stdout' | 'stderr' | 'progress' | 'status' | 'custom'
@@ -3772,8 +3764,6 @@ export interface ShellStartedEvent {
     taskId?: string
     type: 'shell.started'
   }
-  /** length of the streamed text before this chunk, UTF-16 units */
-  offset?: number
 }
 export interface ShutdownData {
   ok: true
@@ -4199,8 +4189,6 @@ export interface ToolCallDeltaEvent {
     argumentsPart?: string
     type: 'tool.call.delta'
   }
-  /** length of the streamed text before this chunk, UTF-16 units */
-  offset?: number
 }
 export interface ToolCallStartedEvent {
   type: 'tool.call.started'
@@ -4266,8 +4254,6 @@ export interface ToolProgressEvent {
     update: ToolProgressUpdate
     type: 'tool.progress'
   }
-  /** length of the streamed text before this chunk, UTF-16 units */
-  offset?: number
 }
 export interface ToolResultEvent {
   type: 'tool.result'

@@ -34,14 +34,17 @@ const errorFields = {
 export const ErrorInfo = named('EngineError', Type.Object(errorFields))
 export type ErrorInfo = Static<typeof ErrorInfo>
 
-const durable = <P extends TObject>(type: string, payload: P) => defineEvent({ type, scope: 'session', durable: true, payload })
+const durable = <P extends TObject>(type: string, summary: string, payload: P) =>
+  defineEvent({ type, scope: 'session', durable: true, summary, payload })
 
 export const turnStarted = durable(
   'turn.started',
+  'An agent begins to work on a prompt, or on what else `origin` names',
   Type.Object({ ...turn, origin: Origin, prompt: Type.Optional(Type.String()), promptId: Type.Optional(Type.String()) })
 )
 export const turnEnded = durable(
   'turn.ended',
+  'The turn is over',
   Type.Object({
     ...turn,
     reason: oneOf(['completed', 'cancelled', 'failed', 'blocked']),
@@ -50,9 +53,10 @@ export const turnEnded = durable(
     interruptReason: Type.Optional(Type.String())
   })
 )
-export const stepStarted = durable('turn.step.started', Type.Object(step))
+export const stepStarted = durable('turn.step.started', 'A request to the model, and the tool calls that it asks for', Type.Object(step))
 export const stepCompleted = durable(
   'turn.step.completed',
+  'The model has answered, and its tool calls are over',
   Type.Object({
     ...step,
     usage: Type.Optional(TokenUsage),
@@ -65,10 +69,12 @@ export const stepCompleted = durable(
 )
 export const stepInterrupted = durable(
   'turn.step.interrupted',
+  'The step was cut off or failed',
   Type.Object({ ...step, reason: oneOf(['aborted', 'max_steps', 'error']), message: Type.Optional(Type.String()) })
 )
 export const stepRetrying = durable(
   'turn.step.retrying',
+  'The request to the model failed and is sent again after `delayMs`',
   Type.Object({
     ...step,
     failedAttempt: Count,
@@ -85,6 +91,7 @@ const Delta = Type.Object({ ...turn, delta: Type.String() })
 /** The frame carries `offset`: length of this kind of text in the turn before this chunk, UTF-16 units (config `delta_offset`). */
 export const assistantDelta = defineEvent({
   type: 'assistant.delta',
+  summary: 'The next piece of the answer that the model writes',
   scope: 'session',
   durable: false,
   payload: Delta,
@@ -92,6 +99,7 @@ export const assistantDelta = defineEvent({
 })
 export const thinkingDelta = defineEvent({
   type: 'thinking.delta',
+  summary: 'The next piece of what the model thinks',
   scope: 'session',
   durable: false,
   payload: Delta,
@@ -101,12 +109,14 @@ export const thinkingDelta = defineEvent({
 const call = { ...turn, toolCallId: Type.String() }
 export const toolCallDelta = defineEvent({
   type: 'tool.call.delta',
+  summary: 'The next piece of the arguments that the model writes',
   scope: 'session',
   durable: false,
   payload: Type.Object({ ...call, name: Type.Optional(Type.String()), argumentsPart: Type.Optional(Type.String()) })
 })
 export const toolCallStarted = durable(
   'tool.call.started',
+  'The arguments are complete; what the call waits for, and its result, follow',
   Type.Object({
     ...call,
     name: Type.String(),
@@ -117,12 +127,14 @@ export const toolCallStarted = durable(
 )
 export const toolProgress = defineEvent({
   type: 'tool.progress',
+  summary: 'What a running call tells of itself',
   scope: 'session',
   durable: false,
   payload: Type.Object({ ...call, update: ToolProgressUpdate })
 })
 export const toolResult = durable(
   'tool.result',
+  'What the model gets as the answer of a call',
   Type.Object({
     ...call,
     output: Type.Union([Type.String(), Type.Array(ContentPart)]),
@@ -135,6 +147,7 @@ const prompt = { promptId: Type.String() }
 const At = Type.String({ format: 'date-time' })
 export const promptSubmitted = durable(
   'prompt.submitted',
+  'A prompt was accepted: `content` is what the user sent',
   Type.Object({
     ...prompt,
     userMessageId: Type.String(),
@@ -143,20 +156,30 @@ export const promptSubmitted = durable(
     createdAt: At
   })
 )
-export const promptQueued = durable('prompt.queued', Type.Object({ ...prompt, content: Type.Array(ContentPart), queueLength: Count }))
+export const promptQueued = durable(
+  'prompt.queued',
+  'The prompt waits for the end of what runs',
+  Type.Object({ ...prompt, content: Type.Array(ContentPart), queueLength: Count })
+)
 export const promptSteered = durable(
   'prompt.steered',
+  'Queued prompts became a message of the running turn; they have no end of their own',
   Type.Object({ activePromptId: Type.String(), promptIds: Type.Array(Type.String()), content: Type.Array(ContentPart), steeredAt: At })
 )
 export const promptCompleted = durable(
   'prompt.completed',
+  'The turn of a prompt is over, or a hook refused the prompt',
   Type.Object({ ...prompt, finishedAt: At, reason: Type.Optional(oneOf(['completed', 'failed', 'blocked'])) })
 )
-export const promptAborted = durable('prompt.aborted', Type.Object({ ...prompt, abortedAt: At }))
+export const promptAborted = durable(
+  'prompt.aborted',
+  'The prompt was cancelled, in its turn or in the queue',
+  Type.Object({ ...prompt, abortedAt: At })
+)
 
-/** Two flavours: usage, context and model together, or only `phase`. */
 export const agentStatusUpdated = defineEvent({
   type: 'agent.status.updated',
+  summary: 'Model, context, usage and modes together, or only `phase`',
   scope: 'session',
   durable: false,
   payload: Type.Object({
@@ -179,11 +202,16 @@ export const agentStatusUpdated = defineEvent({
   })
 })
 
-export const errorRaised = durable('error', Type.Object(errorFields))
-export const warningRaised = durable('warning', Type.Object({ message: Type.String(), code: Type.Optional(Type.String()) }))
+export const errorRaised = durable('error', 'A turn failed, or work beside one', Type.Object(errorFields))
+export const warningRaised = durable(
+  'warning',
+  'Something is not as configured; work goes on',
+  Type.Object({ message: Type.String(), code: Type.Optional(Type.String()) })
+)
 
 export const hookResult = durable(
   'hook.result',
+  'What a hook of the user said about a prompt',
   Type.Object({
     turnId: Type.Optional(Type.Integer({ minimum: 0 })),
     hookEvent: Type.String({ description: '`UserPromptSubmit`' }),
@@ -192,9 +220,9 @@ export const hookResult = durable(
   })
 )
 
-/** The newest turns of the user are taken back: the conversation is another one. */
 export const turnsUndone = defineEvent({
   type: 'context.undone',
+  summary: 'The newest turns of the user are taken back: the conversation is another one',
   scope: 'session',
   durable: true,
   resync: true,

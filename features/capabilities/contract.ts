@@ -79,6 +79,7 @@ export const installCapability = defineRoute({
 
 export const capabilityChanged = defineEvent({
   type: 'event.capability.changed',
+  summary: 'An install begins, goes on to another step or percent, ends',
   scope: 'global',
   durable: false,
   payload: Type.Object({ capability_id: text, install: InstallState })

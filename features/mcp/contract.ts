@@ -37,6 +37,7 @@ export const restartMcpServer = defineRoute({
 
 export const mcpServerStatus = defineEvent({
   type: 'mcp.server.status',
+  summary: 'An MCP server of the session is in another state',
   scope: 'session',
   durable: true,
   payload: Type.Object({
@@ -52,6 +53,7 @@ export const mcpServerStatus = defineEvent({
 
 export const toolListUpdated = defineEvent({
   type: 'tool.list.updated',
+  summary: 'Tools of an MCP server came, went or changed',
   scope: 'session',
   durable: true,
   payload: Type.Object({ reason: oneOf(['mcp.connected', 'mcp.disconnected', 'mcp.failed']), serverName: Type.String() })

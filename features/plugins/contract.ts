@@ -100,6 +100,7 @@ export const removePlugin = action('remove', 'Remove a plugin and its files')
 
 export const commandActivated = defineEvent({
   type: 'plugin_command.activated',
+  summary: 'The user ran a command of a plugin',
   scope: 'session',
   durable: true,
   payload: Type.Object({

@@ -238,6 +238,7 @@ export const deleteSession = defineRoute({
 
 export const sessionCreated = defineEvent({
   type: 'event.session.created',
+  summary: 'A session was created, also by a fork or as a child',
   scope: 'session',
   durable: true,
   deliver: 'everyone',
@@ -247,6 +248,7 @@ export const sessionCreated = defineEvent({
 
 export const sessionArchived = defineEvent({
   type: 'event.session.archived',
+  summary: 'A session was archived, or deleted: lists do not show it any more',
   scope: 'global',
   durable: true,
   payload: Type.Object({ workspace_id: Type.String(), sessionId: Type.String() })
@@ -254,6 +256,7 @@ export const sessionArchived = defineEvent({
 
 export const sessionMetaUpdated = defineEvent({
   type: 'session.meta.updated',
+  summary: 'Title or last prompt of a session changed: `patch` has what did',
   scope: 'session',
   durable: true,
   deliver: 'everyone',
@@ -269,6 +272,7 @@ export const sessionMetaUpdated = defineEvent({
 
 export const workChanged = defineEvent({
   type: 'event.session.work_changed',
+  summary: 'Whether a session works, waits for the user, and how its last turn ended',
   scope: 'session',
   durable: true,
   deliver: 'everyone',
@@ -295,6 +299,7 @@ export const statusChanged = defineEvent({
 
 export const agentCreated = defineEvent({
   type: 'agent.created',
+  summary: '`agentId` is there from now on',
   scope: 'session',
   durable: true,
   unfiltered: true,

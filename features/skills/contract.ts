@@ -64,6 +64,7 @@ export const activateSkill = defineRoute({
 
 export const skillActivated = defineEvent({
   type: 'skill.activated',
+  summary: 'An agent was given a skill, by the user, by itself or by another skill',
   scope: 'session',
   durable: true,
   payload: Type.Object({

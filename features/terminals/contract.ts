@@ -75,30 +75,35 @@ const errors = [SessionMissing, TerminalMissing]
 
 export const attach = defineFrame({
   type: 'terminal_attach',
+  summary: 'Get the output of a terminal: first what is kept of it behind `since_seq`, then what comes',
   payload: Type.Object({ ...one, since_seq: Type.Integer({ minimum: 0, default: 0, description: 'output up to here is known' }) }),
   ack: Type.Object({ attached: Type.Literal(true), replayed: Type.Integer({ minimum: 0, description: 'frames that were sent first' }) }),
   errors
 })
 export const input = defineFrame({
   type: 'terminal_input',
+  summary: 'Type into a terminal',
   payload: Type.Object({ ...one, data: Type.String({ description: 'raw keystrokes' }) }),
   ack: Type.Object({ accepted: Type.Literal(true) }),
   errors
 })
 export const resize = defineFrame({
   type: 'terminal_resize',
+  summary: 'Change the size of a terminal',
   payload: Type.Object({ ...one, cols: Size, rows: Size }),
   ack: Type.Object({ resized: Type.Literal(true) }),
   errors
 })
 export const detach = defineFrame({
   type: 'terminal_detach',
+  summary: 'Get no more output; the terminal goes on',
   payload: Type.Object(one),
   ack: Type.Object({ detached: Type.Literal(true) }),
   errors
 })
 export const close = defineFrame({
   type: 'terminal_close',
+  summary: 'End a terminal and everything that runs in it',
   payload: Type.Object(one),
   ack: Type.Object({ closed: Type.Literal(true) }),
   errors

@@ -95,12 +95,25 @@ export const untrustWorkspace = defineRoute({
 /** The object's fields, and the same object under `workspace` for clients that look there. */
 const announced = Type.Composite([Workspace, Type.Object({ workspace: Workspace })])
 
-export const workspaceCreated = defineEvent({ type: 'event.workspace.created', scope: 'global', durable: true, payload: announced })
-export const workspaceUpdated = defineEvent({ type: 'event.workspace.updated', scope: 'global', durable: true, payload: announced })
+export const workspaceCreated = defineEvent({
+  type: 'event.workspace.created',
+  scope: 'global',
+  durable: true,
+  summary: 'A directory was registered',
+  payload: announced
+})
+export const workspaceUpdated = defineEvent({
+  type: 'event.workspace.updated',
+  scope: 'global',
+  durable: true,
+  summary: 'It was renamed, opened or registered again, or has another session',
+  payload: announced
+})
 export const workspaceDeleted = defineEvent({
   type: 'event.workspace.deleted',
   scope: 'global',
   durable: true,
+  summary: 'A directory is registered no more; it and its sessions stay on disk',
   payload: Type.Object({ workspace_id: Type.String(), root: Type.String() })
 })
 

@@ -13,7 +13,7 @@ export interface EventTarget {
   readonly subject?: string
   /** Instant of the fact; then `payload.time` (ms) and `timestamp` say the same. Default: stamped at emission, without `time`. */
   readonly time?: Date
-  /** Cumulative offset of a text stream in UTF-16 units, put on the frame. */
+  /** Cumulative offset of a text stream (an event with `merge`) in UTF-16 units, put on the frame. */
   readonly offset?: number
   /** Only this client gets it, in order with what it gets else, if it is subscribed; listeners do not. Of volatile events only. */
   readonly only?: Connection

@@ -47,6 +47,24 @@ test('AsyncAPI: valid, with every declared event, frame, ack and server frame', 
   assert.deepEqual(shown.sort(), [...kernel, 'server_hello', 'resync_required', ...packed, ...acks].sort())
 })
 
+test('AsyncAPI: every message says what it is, and texts that come in pieces have offsets, nothing else', async t => {
+  const { packs, declared } = recorded(await loadDefaultPacks())
+  const document = await read(await startTestKernel(t, { packs }), 'asyncapi')
+  const messages = Object.values<Document>(document.components.messages)
+  assert.deepEqual(
+    messages.filter(({ summary }) => !summary).map(({ name }) => name),
+    []
+  )
+  const texts = declared.events.filter(event => event.merge).map(event => event.type)
+  assert.deepEqual(
+    messages
+      .filter(({ payload }) => 'offset' in payload.properties)
+      .map(({ name }) => name)
+      .sort(),
+    texts.sort()
+  )
+})
+
 test('a public linter finds nothing in either document, and every example fits its schema', async t => {
   const server = await startTestKernel(t, { packs: await loadDefaultPacks() })
   const [openapi, asyncapi] = [await read(server, 'openapi'), await read(server, 'asyncapi')]

@@ -25,7 +25,13 @@ const noteAdded = defineEvent({
   summary: 'A note was added',
   payload: Type.Object({ note_id: Type.String() })
 })
-const noteTyped = defineEvent({ type: 'note.typed', scope: 'session', durable: false, payload: Type.Object({ text: Type.String() }) })
+const noteTyped = defineEvent({
+  type: 'note.typed',
+  scope: 'session',
+  durable: false,
+  payload: Type.Object({ text: Type.String() }),
+  merge: { by: [], append: 'text' }
+})
 const watchNotes = defineFrame({
   type: 'watch_notes',
   payload: Type.Object({ note_ids: Type.Array(Type.String()) }),
