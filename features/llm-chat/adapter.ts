@@ -15,6 +15,9 @@ import { encode, replayedKey } from './encode.ts'
 
 const REMEMBERED_MODELS = 256
 
+/** The field of servers that demand one in every answer. */
+const DEMANDED_KEY = 'reasoning_content'
+
 /** The adapter of a dialect. It remembers per model in which field the upstream carries reasoning. */
 export function chatAdapter(dialect: Dialect, upstream: Upstream, limits?: StreamLimits): LlmAdapter {
   const reasoningKeys = new Map<string, string>()
@@ -26,7 +29,7 @@ export function chatAdapter(dialect: Dialect, upstream: Upstream, limits?: Strea
     const known = reasoningKeys.get(key(model)) ?? replayedKey(request)
     const learned = (field: string) => remember(reasoningKeys, key(model), field)
     const decoder = new ChatDecoder({ model: model.name, configured, known, learned })
-    const body = encode(request, dialect, configured ?? known ?? dialect.reasoning_key)
+    const body = encode(request, dialect, configured ?? (request.blank_thinking ? DEMANDED_KEY : (known ?? dialect.reasoning_key)))
     const headers = credentialHeader(model)
     return streamEvents(
       upstream,

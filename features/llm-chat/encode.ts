@@ -24,6 +24,9 @@ type ToolMessage = Extract<LlmMessage, { role: 'tool' }>
 
 const OUTPUT_CEILING_TOKENS = 131_072
 
+/** Thinking of an answer that has none, for servers that miss the field: some take no empty text either. */
+const BLANK = ' '
+
 /** The request body. `reasoning_key` is the field in which this upstream carries reasoning, when known. */
 export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: string | undefined): Record<string, unknown> {
   const { model } = request
@@ -66,9 +69,9 @@ const grown = new GrowingWire<WireMessage>()
 const systems = new WeakMap<LlmMessage, WireMessage>()
 
 function encodeMessages(request: LlmRequest, dialect: Dialect, reasoning_key: string | undefined): WireMessage[] {
-  const { system, messages, model, replayed_thinking } = request
+  const { system, messages, model, replayed_thinking, blank_thinking = false } = request
   const from = thinkingFrom(request)
-  const form = { key: JSON.stringify([dialect.protocol, model.name, reasoning_key, replayed_thinking]), marks: [from] }
+  const form = { key: JSON.stringify([dialect.protocol, model.name, reasoning_key, replayed_thinking, blank_thinking]), marks: [from] }
   const wire = grown.of(messages, form, (share, first, ids) => {
     const out: WireMessage[] = []
     let images: LlmContent[] = []
@@ -86,7 +89,7 @@ function encodeMessages(request: LlmRequest, dialect: Dialect, reasoning_key: st
         continue
       }
       flushImages()
-      const sent = { ids, dialect, model: model.name, reasoning_key: at < from ? undefined : reasoning_key }
+      const sent = { ids, dialect, model: model.name, reasoning_key, thinks: at >= from, blank: blank_thinking }
       if (message.role === 'user') out.push({ role: 'user', content: userContent(message.content) })
       else out.push(assistantMessage(message, { ...sent, signs: replayed_thinking === undefined || at >= from }))
     }
@@ -131,6 +134,10 @@ interface Sent {
   readonly model: string
   /** Field for its reasoning; undefined: it stays away. */
   readonly reasoning_key: string | undefined
+  /** Its reasoning goes back. */
+  readonly thinks: boolean
+  /** The field is there without any, too. */
+  readonly blank: boolean
   /** Thought signatures of its calls go back. */
   readonly signs: boolean
 }
@@ -149,10 +156,10 @@ function assistantMessage(message: AssistantMessage, sent: Sent): WireMessage {
   }
 }
 
-function reasoningFields(content: AssistantMessage['content'], { model, reasoning_key }: Sent): WireMessage {
+function reasoningFields(content: AssistantMessage['content'], { model, reasoning_key, thinks, blank }: Sent): WireMessage {
   if (reasoning_key === undefined) return {}
-  const parts = content.filter(part => part.type === 'thinking')
-  const text = parts.map(part => part.text).join('')
+  const parts = thinks ? content.filter(part => part.type === 'thinking') : []
+  const text = parts.map(part => part.text).join('') || (blank ? BLANK : '')
   if (reasoning_key !== 'reasoning_details') return text === '' ? {} : { [reasoning_key]: text }
   const details = parts.flatMap(part => detail(part, model))
   return details.length === 0 ? {} : { reasoning_details: details }

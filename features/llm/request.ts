@@ -70,6 +70,8 @@ export interface LlmRequest {
    * that a provider demands with its calls are replaced by what it documents for that, where they stay away.
    */
   readonly replayed_thinking?: 'turn' | 'none'
+  /** True: every answer goes back with the field for its thinking, also one that has none. On wires with such a field. */
+  readonly blank_thinking?: boolean
   /** Fields of the request on the wire (`name`, `name.inner`) that its server refused by name: they stay away. */
   readonly left_out?: readonly string[]
   /** What the messages take of the window, measured and estimated; default 0. */

@@ -1,17 +1,18 @@
 /** What a provider's refusal says about the form of the request. */
 import type { LlmError, LlmRequest } from '../llm/index.ts'
 
-/** What another form would have fewer or none of. */
-export type Cause = 'media' | 'form' | 'thinking'
+/** What another form would have fewer or none of; `reasoning`: what it would have more of. */
+export type Cause = 'media' | 'form' | 'thinking' | 'reasoning'
 
 const image =
-  /(image|media|picture)[\s\S]*(decod|invalid|not (a )?valid|unsupported|not supported|could not|cannot|corrupt|exceed|too (large|big|small))|(invalid|unsupported|not support|unknown variant|could not (process|decode|identify)|cannot (process|decode|identify))[\s\S]*(image|media[ _]type)/
+  /(image|media|picture)[\s\S]*(decod|invalid|not (a )?valid|unsupported|not supported|could not|cannot|corrupt|exceed|too (large|big|small))|(invalid|unsupported|not support|found that support|unknown variant|could not (process|decode|identify)|cannot (process|decode|identify))[\s\S]*(image|media[ _]type)/
 const form = [
   /tool[ _](use|call|result)|function[ _](call|response)|call_id/,
-  /roles? (must|should) (be )?alternat|alternat\w* (user|roles)|(consecutive|multiple) (user|assistant|system)|incorrect role|after the (optional )?system message/,
+  /roles? (must|should) (be )?alternat|alternat\w* (user|roles)|(consecutive|multiple) (user|assistant|system)|(incorrect|unexpected) role|after the (optional )?system message/,
   /first (message|content)[\s\S]*user/,
   /(text|content)[\s\S]*(must (not be|be non-?)|cannot be|is) ?empty|(empty|whitespace)[\s\S]*(text|content)|must contain non-whitespace/
 ]
+const reasoning = /reasoning_content[\s\S]*(missing|must be passed)|missing[\s\S]*reasoning_content/
 const thinking = /signature|thinking.? blocks?|redacted_thinking|encrypted[ _]content|reasoning.? item|item .* of type .?reasoning|thought/
 
 /** Fields that servers know or do not, and how they call them. Not among them is what the user asked for: that he has to hear of. */
@@ -39,13 +40,19 @@ export function refusedField({ status, code, message }: LlmError, { effort }: Pi
   return named.sort((a, b) => a.at - b.at)[0]?.field
 }
 
+/**
+ * Statuses with which servers refuse a request for its form. Errors inside a stream come without one; gateways that find nobody for the request
+ * say 404, and servers whose chat template breaks off say 500.
+ */
+const refusals: readonly (number | undefined)[] = [undefined, 400, 404, 422, 500]
+
 /** What may be wrong with the request, the most likely first; empty: nothing that another form would cure. */
-export function causesOf({ status, code, message }: LlmError): readonly Cause[] {
-  if (code !== 'provider.api_error') return []
+export function causesOf({ status, code, message, retryable }: LlmError): readonly Cause[] {
+  if (code !== 'provider.api_error' || (status === 400 && retryable)) return []
   const words = message.toLowerCase()
   if (status === 413) return ['media']
-  // Errors inside a stream come without a status.
-  if (status !== undefined && status !== 400 && status !== 422) return []
+  if (!refusals.includes(status)) return []
+  if (reasoning.test(words)) return ['reasoning']
   const found: Cause[] = []
   if (image.test(words)) found.push('media')
   if (thinking.test(words)) found.push('thinking')

@@ -3,6 +3,7 @@ import { definePack, defineSlot } from '../../kernel/index.ts'
 import { TurnHooks, type TurnInfo } from '../agent/index.ts'
 import { type LlmError, RequestForms } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
+import { demandedForms } from './demanded-forms.ts'
 import { refusedFields } from './refused-fields.ts'
 import { Repairs } from './repairs.ts'
 
@@ -17,6 +18,9 @@ export default definePack({
     const told = ({ alias }: { readonly alias: string }, field: string) =>
       ctx.log.warn({ model: alias, field }, 'requests to a model go out without a field that its server does not know')
     ctx.contribute(RequestForms, refusedFields(told))
+    const demanded = ({ alias }: { readonly alias: string }, form: string) =>
+      ctx.log.warn({ model: alias, form }, 'requests to a model go out in the form that its server demands')
+    ctx.contribute(RequestForms, demandedForms(demanded))
 
     ctx.tap(hooks.beforeStep, (request, { agent, turn_id }) => agent.get(slot).apply(turn_id, request), { stage: 100 })
     const learn = (error: LlmError, { agent, turn_id, step }: TurnInfo): 'retry' | undefined => {

@@ -1,7 +1,7 @@
 /** What was found out about the requests of a turn, and is kept until it ends. */
 import { type LlmError, type LlmRequest, thinkingFrom } from '../llm/index.ts'
 import { causesOf } from './causes.ts'
-import { countMedia, dropMedia, strictForm } from './forms.ts'
+import { countMedia, dropMedia } from './forms.ts'
 
 const RECENT_MEDIA = 2
 
@@ -14,7 +14,6 @@ export class Repairs {
   #dropped = 0
   /** Of the others only the most recent go out. */
   #recentOnly = false
-  #strict = false
   /** Thinking that still goes back; `none` also asks for none. */
   #thinking: LlmRequest['replayed_thinking']
 
@@ -23,8 +22,7 @@ export class Repairs {
     if (turn_id !== this.#turn_id) this.#begin(turn_id)
     this.#asked = request // looked through when it is refused: mostly nobody has to
     const dropped = this.#recentOnly ? Math.max(this.#dropped, this.#sent() - RECENT_MEDIA) : this.#dropped
-    let messages = dropMedia(request.messages, dropped)
-    if (this.#strict) messages = strictForm(messages)
+    const messages = dropMedia(request.messages, dropped)
     const form = this.#thinking === undefined ? request : withThinking(request, this.#thinking)
     return messages === request.messages ? form : { ...form, messages }
   }
@@ -34,13 +32,9 @@ export class Repairs {
     for (const cause of causesOf(error)) {
       const media = cause === 'media' ? this.#fewerMedia() : undefined
       if (media !== undefined) return media
-      if (cause === 'thinking' && this.#thinking !== 'none') {
+      if ((cause === 'thinking' || cause === 'reasoning') && this.#thinking !== 'none') {
         this.#thinking = this.#thinking === undefined && this.#heldEarlierThinking() ? 'turn' : 'none'
         return this.#thinking === 'turn' ? 'no thinking of earlier turns' : 'no thinking'
-      }
-      if (cause === 'form' && !this.#strict) {
-        this.#strict = true
-        return 'strict form'
       }
     }
     return undefined
@@ -75,7 +69,6 @@ export class Repairs {
     this.#turn_id = turn_id
     this.#dropped = 0
     this.#recentOnly = false
-    this.#strict = false
     this.#thinking = undefined
   }
 }

@@ -59,13 +59,16 @@ test('a request that is too large goes out again with the two most recent images
 })
 
 test('an image that the provider cannot read is left out', async t => {
-  for (const words of [
-    'Could not process image',
-    'messages.0.content.1.image.source: Unsupported image type',
-    'Invalid base64 image_url: cannot decode',
-    'unknown variant `image_url`, expected `text`'
-  ]) {
-    const { upstream, ended, ask } = await bench(t, [refuse(400, words), [{ text: 'done' }]])
+  const refusals: readonly [status: number, words: string][] = [
+    [400, 'Could not process image'],
+    [400, 'messages.0.content.1.image.source: Unsupported image type'],
+    [400, 'Invalid base64 image_url: cannot decode'],
+    [400, 'unknown variant `image_url`, expected `text`'],
+    [404, 'No endpoints found that support image input'],
+    [500, 'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj']
+  ]
+  for (const [status, words] of refusals) {
+    const { upstream, ended, ask } = await bench(t, [refuse(status, words), [{ text: 'done' }]])
 
     await ask('look', pictures.slice(0, 1))
 
