@@ -48,6 +48,8 @@ const kinds: readonly (readonly [kind: RegExp, verdict: Verdict])[] = [
   [/overload|slow_down|\bunavailable\b|service_?unavailable/, verdicts.overloaded],
   [/rate_?limit|throttl|too_?many_?(requests|tokens)|token_quota_exceeded|limit_(requests|burst)|capacity_exceeded/, verdicts.rate],
   [/content_?filter|content_policy|content_management|data_inspection|moderation/, verdicts.filtered],
+  // The model wrote a call that is none: asked again, it may write it right.
+  [/tool_use_failed/, verdicts.transient],
   [/authenticat|unauthorized|invalid_(api_)?key|permission|access_?denied|account_deactivated/, verdicts.auth]
 ]
 

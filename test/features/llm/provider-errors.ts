@@ -120,6 +120,24 @@ export const providerErrors: readonly ProviderError[] = [
     body: chat('Incorrect API key provided', 'invalid_request_error', 'invalid_api_key'),
     means: 'auth'
   },
+  {
+    who: 'a call that the model wrote wrong',
+    status: 400,
+    body: {
+      error: {
+        message: "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.",
+        type: 'invalid_request_error',
+        code: 'tool_use_failed',
+        failed_generation: 'Read{"path": "a"}'
+      }
+    },
+    means: 'transient'
+  },
+  {
+    who: 'the same inside a stream',
+    body: chat('Tool call validation failed: attempted to call tool x', 'invalid_request_error', 'tool_use_failed'),
+    means: 'transient'
+  },
   { who: 'an unknown model', status: 404, body: messages('not_found_error', 'model: nope'), means: 'permanent' },
   {
     who: 'a window by its code',
