@@ -86,9 +86,9 @@ function read(lines: Buffer, { at: start, next: first, inode, waiting: before }:
     if (!record) continue
     const number = numberOf(record, next)
     if (record.type === 'prompt.accepted') waiting.set(record.prompt_id, { text: textOf(record.content), at })
-    else if (record.type === 'prompt.settled') for (const id of record.prompt_ids) waiting.delete(id)
-    else if (record.type === 'context.undone') found.push({ kind: 'undone', from: record.from })
-    else next = number + 1
+    else if (record.type === 'prompt.settled') for (const id of listOf(record.prompt_ids)) waiting.delete(id)
+    else if (record.type !== 'context.undone') next = number + 1
+    else if (typeof record.from === 'number') found.push({ kind: 'undone', from: record.from })
     const own = ownText(record)
     if (!own) continue
     const prompt = own.prompt_id === undefined ? undefined : waiting.get(own.prompt_id)
@@ -146,9 +146,11 @@ function isPrompt(origin: { readonly kind: string; readonly trigger?: unknown } 
   return kind === 'user' || ((kind === 'skill_activation' || kind === 'plugin_command') && origin?.trigger === 'user-slash')
 }
 
+/** Of a record that may be damaged. */
+const listOf = <T>(list: readonly T[]): readonly T[] => (Array.isArray(list) ? list : [])
+
 function textOf(content: readonly WirePart[]): string {
-  if (!Array.isArray(content)) return ''
-  const texts = content.flatMap(part => (part?.type === 'text' && typeof part.text === 'string' ? [part.text] : []))
+  const texts = listOf(content).flatMap(part => (part?.type === 'text' && typeof part.text === 'string' ? [part.text] : []))
   return texts.join('\n').slice(0, documentChars)
 }
 

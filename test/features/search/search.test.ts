@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { snippetOf } from '../../../features/search/snippet.ts'
@@ -228,6 +228,21 @@ test('what was found while the disk took nothing is found by the next server, to
   await one.stop()
   const next = await start(t, { home })
   assert.equal((await next.find({ query: 'fig', role: 'user' })).items.length, 3)
+})
+
+test('a line of a journal that is damaged in itself hides nothing else of its session', async t => {
+  const home = await freshDir()
+  const one = await start(t, { home })
+  await one.turn('the first fig')
+  await one.stop()
+  const workspace = (await readdir(join(home, 'sessions'))).find(name => !name.startsWith('.')) ?? ''
+  const journal = join(home, 'sessions', workspace, one.session_id, 'agents/main/wire.jsonl')
+  const damaged = ['{"type":"prompt.settled"}', '{"type":"prompt.settled","prompt_ids":1}', '{"type":"message","role":"user","content":1}']
+  await appendFile(journal, damaged.map(line => `${line}\n`).join(''))
+  const two = await start(t, { home })
+  await two.turn('the second fig', one.session_id)
+  const { items, index_state } = await two.find({ query: 'fig', role: 'user' })
+  assert.deepEqual([items.length, index_state.degraded], [2, undefined])
 })
 
 test('a snapshot that cannot be removed keeps no search from its answer', async t => {
