@@ -215,6 +215,7 @@ export class SessionIndex {
     })
     if (other || [...entry.cursors.keys()].some(id => !agents.some(({ agent_id }) => agent_id === id))) this.#forget(entry) // it was restored by hand
     const changes: Change[] = []
+    const wasSaved = entry.saved
     for (const { agent_id, size, inode } of agents) {
       const cursor = entry.cursors.get(agent_id) ?? beginning(inode)
       if (size <= cursor.at) continue
@@ -222,21 +223,16 @@ export class SessionIndex {
         for (const found of step.found) {
           await this.#others()
           this.#apply(entry, { ...found, agent_id })
-          if (entry.saved) changes.push({ ...found, agent_id })
+          entry.saved = false // should a journal not be read, or the disk refuse it, the next one writes all
+          if (wasSaved) changes.push({ ...found, agent_id })
         }
         entry.cursors.set(agent_id, step.cursor)
       }
     }
     const grew = agents.some(({ agent_id, size }) => size > 0 && entry.cursors.has(agent_id))
     entry.known = true
-    if (!this.writes) {
-      entry.saved = entry.saved && changes.length === 0
-      return
-    }
-    if (entry.saved ? changes.length === 0 : !grew) return
+    if (!this.writes || (wasSaved ? changes.length === 0 : !grew)) return
     const cursors = Object.fromEntries(entry.cursors)
-    const wasSaved = entry.saved
-    entry.saved = false // should the disk refuse it, the next one writes all
     if (wasSaved && sizeOf(file) === entry.bytes) await appendSnapshot(file, changes, cursors)
     else await writeSnapshot(file, this.#all(entry), cursors)
     entry.saved = true

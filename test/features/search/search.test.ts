@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { appendFile, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, cp, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { snippetOf } from '../../../features/search/snippet.ts'
@@ -243,6 +243,28 @@ test('a line of a journal that is damaged in itself hides nothing else of its se
   await two.turn('the second fig', one.session_id)
   const { items, index_state } = await two.find({ query: 'fig', role: 'user' })
   assert.deepEqual([items.length, index_state.degraded], [2, undefined])
+})
+
+const closed = process.getuid?.() === 0 ? 'nothing is closed to root' : false
+test('what was found beside a journal that cannot be read is found by the next server, too', { skip: closed }, async t => {
+  const home = await freshDir()
+  const one = await start(t, { home })
+  await one.turn('the first fig')
+  const workspace = (await readdir(join(home, 'sessions'))).find(name => !name.startsWith('.')) ?? ''
+  const agents = join(home, 'sessions', workspace, one.session_id, 'agents')
+  const behind = join(agents, 'zz/wire.jsonl') // read behind that of the main agent
+  await cp(join(agents, 'main'), join(agents, 'zz'), { recursive: true })
+  const all = (await one.find({ query: 'fig', role: 'user' })).items.length
+  await appendFile(behind, '\n')
+  await chmod(behind, 0)
+  await one.turn('the second fig')
+  await one.find({ query: 'fig', role: 'user' })
+  await chmod(behind, 0o600)
+  await one.turn('the third fig')
+  assert.equal((await one.find({ query: 'fig', role: 'user' })).items.length, all + 2)
+  await one.stop()
+  const next = await start(t, { home })
+  assert.equal((await next.find({ query: 'fig', role: 'user' })).items.length, all + 2)
 })
 
 test('a snapshot that cannot be removed keeps no search from its answer', async t => {
