@@ -59,7 +59,7 @@ export class TurnHookCalls {
   }
 
   /** As for the hooks of a step. */
-  wait<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T> {
+  wait<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     return waited(work, { ...this.#patience, signal })
   }
 
@@ -91,7 +91,7 @@ export class TurnHookCalls {
         if (tap.type === 'async') throw new Error('taps of turn hooks answer with a promise or at once, not through a callback')
         const work = (tap.fn as (...args: readonly unknown[]) => unknown)(...args)
         if (work === silence) continue
-        const answer = await waited(work, patience)
+        const answer = work instanceof Promise ? await waited(work, patience) : work
         if (answered?.(answer) === false) return
       } catch (error) {
         if (error instanceof TurnFailure && name !== 'turnEnd') throw error

@@ -13,17 +13,21 @@ export const late: unique symbol = Symbol('late')
  * Resolves with the work's value, or with `late` after `ms` (Infinity: never); rejects as the work does. The work itself goes on: end
  * it by its signal.
  */
-export async function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | typeof late> {
-  if (ms === Number.POSITIVE_INFINITY || (await overSoon(work))) return await work
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<typeof late>(resolve => {
-    timer = setTimeout(() => resolve(late), ms)
+export function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | typeof late> {
+  if (ms === Number.POSITIVE_INFINITY) return work
+  return new Promise((resolve, reject) => {
+    const limit = setTimeout(resolve, ms, late)
+    work.then(
+      value => {
+        clearTimeout(limit)
+        resolve(value)
+      },
+      (error: unknown) => {
+        clearTimeout(limit)
+        reject(error)
+      }
+    )
   })
-  try {
-    return await Promise.race([work, limit])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** The work's end, or the signal's reason if that comes first: the work itself goes on, for whoever else waits, and may never end. */
@@ -56,20 +60,6 @@ export class LazySignal {
     this.#why ??= why
     this.#controller?.abort(this.#why())
   }
-}
-
-/** Microtasks in which most work ends that has nothing to wait for. */
-const fewMicrotasks = 20
-
-/** Whether the work ends, or fails, before anything else happens in the process: then it needs no timer. Never rejects. */
-export async function overSoon(work: Promise<unknown>): Promise<boolean> {
-  let over = false
-  const end = () => {
-    over = true
-  }
-  work.then(end, end)
-  for (let n = 0; n < fewMicrotasks && !over; n++) await null
-  return over
 }
 
 /** Work in order, one at a time per key. A key is forgotten as soon as nothing waits for it. */

@@ -94,10 +94,8 @@ export async function promptBasis(
   const basisOf = async ({ pack, item: block }: Contribution<PromptBlock>) => {
     const what = `basis of prompt block ${block.name}`
     try {
-      return `${block.name} ${await waited(
-        accounts.onAccountOf(pack, what, () => block.basis?.(agent)),
-        { limit_ms: blockMs }
-      )}`
+      const said = accounts.onAccountOf(pack, what, () => block.basis?.(agent))
+      return `${block.name} ${said instanceof Promise ? await waited(said, { limit_ms: blockMs }) : said}`
     } catch (error) {
       accounts.blame(pack, what, error)
       return ''
@@ -126,10 +124,8 @@ export async function renderPrompt(agent: AgentHost, profile: AgentProfile, port
   for (const { pack, item: block } of ports.blocks.entries()) {
     const what = `prompt block ${block.name}`
     try {
-      const said = await waited(
-        ports.accounts.onAccountOf(pack, what, () => block.render(agent)),
-        { limit_ms: ports.blockMs }
-      )
+      const asked = ports.accounts.onAccountOf(pack, what, () => block.render(agent))
+      const said = asked instanceof Promise ? await waited(asked, { limit_ms: ports.blockMs }) : asked
       const { text, ...more } = typeof said === 'string' ? { text: said } : said
       blocks.push({ order: block.order, text })
       variables = { ...variables, ...more.variables }
