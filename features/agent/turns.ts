@@ -39,8 +39,10 @@ export class Turns {
   readonly queue = new PromptQueue()
   readonly #agent: TurnsHost
   /** The turn that runs, from the moment in which it is to begin until everyone knows that it is over. */
-  current: Turn | undefined
-  stopped = false
+  readonly current: Turn | undefined = undefined
+  readonly stopped: boolean = false
+  /** The same, to write: others only read them. */
+  readonly #own: { current: Turn | undefined; stopped: boolean } = this
   #last: Turn | undefined
   /** Keeps turns from beginning. */
   #exclusive: { readonly abort: () => void; readonly done: Promise<unknown>; readonly brief: boolean } | undefined
@@ -179,7 +181,7 @@ export class Turns {
       },
       settled: () => this.#release(turn)
     })
-    this.current = turn
+    this.#own.current = turn
     this.#last = turn
     const { work } = host.session
     // What kept the session at work until now may end before the begin of the turn is on record and told.
@@ -235,7 +237,7 @@ export class Turns {
 
   /** Nothing is taken any more. */
   stop(): void {
-    this.stopped = true
+    this.#own.stopped = true
   }
 
   /** After `stop`: the running turn is cancelled; resolves when it has ended, or the disk does not take its end. */
@@ -249,7 +251,7 @@ export class Turns {
 
   /** The next one may begin. */
   #release(turn: Turn): void {
-    if (this.current === turn) this.current = undefined
+    if (this.current === turn) this.#own.current = undefined
     for (const item of turn.taken()) item.settled?.(turn.outcome ?? neverRan)
     this.start()
   }

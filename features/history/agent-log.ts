@@ -57,17 +57,25 @@ class Live {
     this.spec = this.#rewinds ? (rewindable(given) as unknown as StateSpec<unknown>) : given // each is called with its own state only
     this.from = from
     this.value = this.spec.initial()
-    const live = this
-    this.seen = {
-      get value() {
-        return live.#rewinds ? (live.value as Rewindable<unknown>).value : live.value
-      }
-    }
+    this.seen = this.#rewinds ? new Rewound(this) : this
   }
 
   /** The lowest number of a message to which undo can take it back. */
   get floor(): number {
     return this.#rewinds ? (this.value as Rewindable<unknown>).floor : 0
+  }
+}
+
+/** A state that undo takes back, as others see it. */
+class Rewound implements Tracked<unknown> {
+  readonly #live: Live
+
+  constructor(live: Live) {
+    this.#live = live
+  }
+
+  get value(): unknown {
+    return (this.#live.value as Rewindable<unknown>).value
   }
 }
 

@@ -22,7 +22,9 @@ export class Telling {
   #queue: TellingEntry[] = []
   #last: ToldUpTo | undefined
   /** Where the records end whose mark is on record. */
-  recorded: number
+  readonly recorded: number
+  /** The same, to write: others only read it. */
+  readonly #own: { recorded: number } = this
 
   /** `given`: the last number of the event journal; `written`: the last one on disk. `last`: what the records say. */
   constructor(given: () => Mark | undefined, written: () => Mark | undefined, last: ToldUpTo | undefined) {
@@ -64,7 +66,7 @@ export class Telling {
   next(): ToldUpTo | undefined {
     this.#advance()
     if (!this.#last || this.#last.at <= this.recorded) return undefined
-    this.recorded = this.#last.at
+    this.#own.recorded = this.#last.at
     return this.#last
   }
 
