@@ -90,6 +90,8 @@ export class TurnFold {
     const step = this.#openStep(turn)
     if (!step) return this.#ops
     const known = toolIn(step, toolCallId)
+    // Who first looks in the middle of a call's arguments has it from its record: half of them are none.
+    if (!known && name === undefined) return this.#ops
     const told = known?.inputText ?? ''
     const text = (this.#arguments.get(toolCallId) ?? told) + part
     this.#arguments.set(toolCallId, text)

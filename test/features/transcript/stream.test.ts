@@ -157,6 +157,43 @@ test('who comes in the middle of a turn gets the turn as it is, and goes on from
   never.open()
 })
 
+test('who first looks in the middle of the arguments of a call is shown the call when it is whole', async t => {
+  const gate = latch()
+  const half = [{ type: 'tool_call', id: 'a', name: 'Echo' } as const, { type: 'tool_arguments', id: 'a', text: '{"text":' } as const]
+  const rest = [{ type: 'tool_arguments', id: 'a', text: '"late"}' } as const, { type: 'finish', reason: 'tool_calls' } as const]
+  const server = await start(t, scriptedLlm([...half, { type: 'wait', until: gate.opened }, ...rest], 'done'))
+  await server.prompt('go')
+  await server.waitFor(({ type, payload }) => type === 'tool.call.delta' && (payload as { argumentsPart: string }).argumentsPart !== '')
+  const socket = await server.connect()
+  await follow(socket, server, { '*': 'delta' })
+  gate.open()
+  await server.settled(1)
+  await caughtUp(socket)
+
+  const shown = opsIn(socket).flatMap(op => (op.op === 'frame.upsert' && op.frame.kind === 'tool' ? [op.frame] : []))
+  assert.ok(shown.length > 0)
+  assert.deepEqual(
+    shown.map(({ name, inputText }) => [name, inputText]),
+    shown.map(() => ['Echo', '{"text":"late"}'])
+  )
+})
+
+test('who looks at an agent that nobody followed has its pages, and batches from then on', async t => {
+  const server = await start(t, scriptedLlm('hello'))
+  await server.prompt('go')
+  await server.settled(1)
+  const params = { session_id: server.session_id }
+
+  const { data: first } = await server.call(readOps, { params, query: { agent_id: 'main', since_seq: 0 } })
+  assert.deepEqual([first.complete, first.batches], [false, []])
+  const { data: page } = await server.call(readTranscript, { params, query: { agent_id: 'main' } })
+  assert.equal(page.seq, first.latest_seq)
+  await server.prompt('again')
+  await server.settled(2)
+  const { data: next } = await server.call(readOps, { params, query: { agent_id: 'main', since_seq: page.seq ?? 0 } })
+  assert.deepEqual([next.complete, next.batches[0]?.seq], [true, (page.seq ?? 0) + 1])
+})
+
 test('after a drop a client gets exactly what it missed, over the socket and over REST', async t => {
   const server = await start(t, scriptedLlm('hello'))
   const first = await server.connect()
