@@ -23,6 +23,8 @@ interface OpenItem {
   said: boolean
   /** Summary parts that have begun. */
   summaries: number
+  /** It has come whole. */
+  over: boolean
 }
 
 const reasons: Readonly<Record<string, FinishReason>> = {
@@ -41,7 +43,9 @@ export function failureOf(event: object): unknown {
 /** Reads one response; made-up ids are `call_<hex>`. */
 export class ResponsesDecoder implements EventDecoder {
   readonly #ids: ResponseIds
-  readonly #items = new Map<unknown, OpenItem>()
+  readonly #placed = new Map<unknown, OpenItem>()
+  readonly #named = new Map<string, OpenItem>()
+  #said = false
   #usage: TokenUsage | undefined
   #reason: string | undefined
   #response_id: string | undefined
@@ -62,7 +66,11 @@ export class ResponsesDecoder implements EventDecoder {
     this.#response_id = text(response.id) || this.#response_id
     switch (type) {
       case 'response.output_item.added':
-        if (item.type === 'function_call') this.#begin(this.#at(fields), item, parts)
+        this.#begin(
+          this.#at(fields, () => false),
+          item,
+          parts
+        )
         return
       case 'response.output_text.delta':
       case 'response.refusal.delta':
@@ -93,7 +101,11 @@ export class ResponsesDecoder implements EventDecoder {
         return
       }
       case 'response.output_item.done':
-        this.#close(this.#at(fields), item, parts)
+        this.#close(
+          this.#at(fields, ({ over }) => !over),
+          item,
+          parts
+        )
         return
       case 'response.completed':
       case 'response.incomplete':
@@ -118,31 +130,33 @@ export class ResponsesDecoder implements EventDecoder {
     return parts
   }
 
-  /** Text, thinking or a call was passed on. */
-  get #said(): boolean {
-    return this.#ids.count > 0 || [...this.#items.values()].some(item => item.said)
-  }
-
-  #at({ output_index, item_id, item }: Fields): OpenItem {
-    const key = output_index ?? item_id ?? recordOf(item).id
-    let open = this.#items.get(key)
-    if (!open) {
-      open = { said: false, summaries: 0 }
-      this.#items.set(key, open)
-    }
+  /**
+   * The item by its id, or at its place. Some servers give each event of an item another id, others give every item the same place: `fits`
+   * says whether the one at the place can be meant.
+   */
+  #at({ output_index, item_id, item }: Fields, fits: (open: OpenItem) => boolean = () => true): OpenItem {
+    const id = text(item_id) || text(recordOf(item).id)
+    const place = output_index ?? id
+    const placed = this.#placed.get(place)
+    const known = this.#named.get(id) ?? (placed && fits(placed) ? placed : undefined)
+    if (known) return known
+    const open: OpenItem = { said: false, summaries: 0, over: false }
+    this.#placed.set(place, open)
+    if (id !== '') this.#named.set(id, open)
     return open
   }
 
   #begin(open: OpenItem, item: Fields, parts: LlmPart[]): void {
     // A call without a name cannot be called.
-    if (open.call !== undefined || text(item.name) === '') return
+    if (item.type !== 'function_call' || open.call !== undefined || text(item.name) === '') return
+    this.#said = true
     open.call = this.#ids.take(text(item.call_id))
     parts.push({ type: 'tool_call', id: open.call, name: text(item.name) })
   }
 
   #say(open: OpenItem, type: 'text' | 'thinking', delta: unknown, parts: LlmPart[]): void {
     if (text(delta) === '') return
-    open.said = true
+    open.said = this.#said = true
     parts.push({ type, text: text(delta) })
   }
 
@@ -154,6 +168,7 @@ export class ResponsesDecoder implements EventDecoder {
 
   /** The finished item holds everything: what some servers never streamed, and the encrypted form of reasoning. */
   #close(open: OpenItem, item: Fields, parts: LlmPart[]): void {
+    open.over = true
     if (item.type === 'function_call') {
       this.#begin(open, item, parts)
       if (!open.said) this.#argue(open, item.arguments, parts)

@@ -165,6 +165,52 @@ test('text that comes only with its end, or only with the last event, is not los
   assert.deepEqual(calls(last), [{ id: 'c1', name: 'Read', arguments: '{"a":1}' }])
 })
 
+test('items that all have the same place are told apart by their ids, and those whose ids change by their places', async t => {
+  const added = (output_index: number, item: object) => ({ type: 'response.output_item.added', output_index, item })
+  const text = (item_id: string, output_index: number, delta: string) => ({
+    type: 'response.output_text.delta',
+    item_id,
+    output_index,
+    delta
+  })
+  const args = (item_id: string, output_index: number, delta: string) => ({
+    type: 'response.function_call_arguments.delta',
+    item_id,
+    output_index,
+    delta
+  })
+  const call = (id: string, x: number, whole = false) => ({
+    type: 'function_call',
+    id,
+    call_id: `c${x}`,
+    name: 'Read',
+    arguments: whole ? `{"x":${x}}` : ''
+  })
+  const message = (id: string) => ({ type: 'message', id, content: [{ type: 'output_text', text: 'Hello' }] })
+  const samePlace = [
+    ...[added(0, { type: 'message', id: 'm1', content: [] }), text('m1', 0, 'Hel'), text('m1', 0, 'lo')],
+    ...[added(0, call('f1', 1)), added(0, call('f2', 2)), args('f1', 0, '{"x":'), args('f2', 0, '{"x":2}'), args('f1', 0, '1}')],
+    ...[done(0, message('m1')), done(0, call('f1', 1, true)), done(0, call('f2', 2, true))]
+  ]
+  const otherIds = [
+    ...[added(0, { type: 'message', id: 'a', content: [] }), text('b', 0, 'Hel'), text('c', 0, 'lo'), done(0, message('d'))],
+    ...[added(1, call('e', 1)), args('f', 1, '{"x":1}'), done(1, call('g', 1, true))],
+    ...[added(2, call('h', 2)), args('i', 2, '{"x":2}'), done(2, call('j', 2, true))]
+  ]
+  const onlyWhole = [done(0, message('m1')), done(0, call('f1', 1, true)), done(0, call('f2', 2, true))]
+  const unnamed = onlyWhole.map(({ item, ...event }) => ({ ...event, item: { ...item, id: undefined } }))
+
+  for (const events of [samePlace, otherIds, onlyWhole, unnamed]) {
+    const { run } = await bench(t, [[raw(...events)]])
+    const parts = await run()
+    assert.equal(joined(parts, 'text'), 'Hello')
+    assert.deepEqual(calls(parts), [
+      { id: 'c1', name: 'Read', arguments: '{"x":1}' },
+      { id: 'c2', name: 'Read', arguments: '{"x":2}' }
+    ])
+  }
+})
+
 test('what was streamed is not said again by the last event, also where nothing has a number', async t => {
   const item = { type: 'message', id: 'm1', content: [{ type: 'output_text', text: 'once' }] }
   const { run } = await bench(t, [
