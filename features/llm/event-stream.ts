@@ -1,5 +1,5 @@
 /** One model request over a server-sent event stream: post, read the events, decode, and say at the end how it went. */
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { yieldToLoop } from '../../kernel/index.ts'
 import { foreignAnswer, statusError } from './errors.ts'
 import { answerError, EventReader, type ReaderOptions, same } from './event-reader.ts'
@@ -35,14 +35,15 @@ export async function* streamEvents(
   let reader: EventReader | undefined
   try {
     reply = await upstream.post(model, path, body, { accept: 'text/event-stream', ...headers }, signal)
-    const refused = await refusal(reply, options)
+    const answer = await opened(reply)
+    const refused = await refusal(answer, options)
     if (refused) {
       yield { type: 'error', error: refused }
       return
     }
     reader = new EventReader({ ...options, headers: reply.headers, where })
     // Stays open after the end mark, so that the connection can serve the next request.
-    for await (const bytes of reply.body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+    for await (const bytes of answer.body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
       for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
         for (const part of reader.feed(bytes.subarray(at, at + SLICE_BYTES))) {
           yield part
@@ -65,19 +66,41 @@ export async function* streamEvents(
   }
 }
 
+/** An answer, and whether it may be an event stream. */
+interface Answer extends UpstreamReply {
+  readonly streams: boolean
+}
+
+/** Some gateways call every answer JSON or a page: then its first character says what it is. */
+async function opened(reply: UpstreamReply): Promise<Answer> {
+  if (reply.status < 200 || reply.status > 299) return { ...reply, streams: false }
+  if (!/\b(json|html)\b/.test(reply.headers['content-type'] ?? '')) return { ...reply, streams: true }
+  const bytes = reply.body.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array> & AsyncIterable<Uint8Array>
+  const read: Uint8Array[] = []
+  let first = ''
+  while (first === '') {
+    const { done, value } = await bytes.next()
+    if (done) break
+    read.push(value)
+    first = Buffer.concat(read).toString('utf8').trim().slice(0, 1)
+  }
+  return { ...reply, body: Readable.from(chain(read, bytes)), streams: first !== '' && !'{["<'.includes(first) }
+}
+
+async function* chain(read: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  yield* read
+  yield* rest
+}
+
 /** The error of an answer that is no event stream. */
 async function refusal(
-  { status, headers, body }: UpstreamReply,
+  { status, headers, body, streams }: Answer,
   { judge = same }: Pick<ReaderOptions, 'judge'>
 ): Promise<LlmError | undefined> {
-  if (status < 200 || status > 299) {
-    const text = await readText(body)
-    return judge(statusError(status, text, headers), text)
-  }
-  const type = headers['content-type'] ?? ''
-  if (!/\b(json|html)\b/.test(type)) return undefined
+  if (streams) return undefined
   const text = await readText(body)
-  return answerError(parseJson(text), text, { headers, judge }) ?? foreignAnswer(type, text, headers)
+  if (status < 200 || status > 299) return judge(statusError(status, text, headers), text)
+  return answerError(parseJson(text), text, { headers, judge }) ?? foreignAnswer(headers['content-type'] ?? '', text, headers)
 }
 
 const REST_MS = 250

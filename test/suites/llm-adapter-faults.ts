@@ -224,6 +224,28 @@ export function llmAdapterFaults({ protocol, pack, wire, decoder, failureOf, pro
       assert.equal(failure(await run()).name, 'QuotaExhaustedError')
     })
 
+    for (const type of ['application/json', 'text/html; charset=utf-8']) {
+      test(`reads an event stream that is called ${type}`, async t => {
+        const { run, server } = await bench(t, socket => {
+          socket.write(head({ headers: { 'content-type': type } }))
+          for (const piece of ['\n', ': wait\n', `\n${whole.slice(0, 7)}`, whole.slice(7)]) socket.write(piece)
+          socket.end()
+        })
+
+        const parts = await run()
+
+        assert.equal(joined(parts, 'text'), 'Grüße, 世界')
+        assert.equal(parts.at(-1)?.type, 'finish')
+        await server.gone(0)
+      })
+    }
+
+    test('tells of a JSON answer without a word', async t => {
+      const { run } = await answers(t, { headers: { 'content-type': 'application/json' } }, '\n ')
+
+      assert.deepEqual([failure(await run()).name, failure(await run()).retryable], ['StreamFormatError', true])
+    })
+
     test('repeats the words of a JSON answer that is no stream', async t => {
       const { run } = await answers(t, { headers: { 'content-type': 'application/json' } }, '{"code":7,"msg":"the engine is off"}')
 
