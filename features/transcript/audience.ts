@@ -17,7 +17,8 @@ interface Follower {
   grades: ReadonlyMap<string, Grade>
   /** Agents whose baseline the client has, with the grade of it. */
   readonly has: Map<string, Grade>
-  readonly reveal: () => void
+  /** Ends its part in the audience; also done when the connection ends. */
+  readonly leave: () => unknown
 }
 
 const rank: Readonly<Record<Grade, number>> = { off: 0, turn: 1, block: 2, delta: 3 }
@@ -51,15 +52,13 @@ export class Audience {
       }
       return
     }
-    const follower: Follower = {
-      grades,
-      has: new Map(),
-      reveal: connection.suppress(
-        this.#session.id,
-        this.#ports.pack,
-        (type, agent) => suppressed.has(type) && gradeOf(follower, agent) !== 'off'
-      )
-    }
+    const hides = (type: string, agent: string) => suppressed.has(type) && gradeOf(follower, agent) !== 'off'
+    const reveal = connection.suppress(this.#session.id, this.#ports.pack, hides)
+    const leave = connection.own(() => {
+      this.#followers.delete(connection)
+      reveal()
+    })
+    const follower: Follower = { grades, has: new Map(), leave }
     this.#followers.set(connection, follower)
   }
 
@@ -72,15 +71,13 @@ export class Audience {
     if (agents && [...grades.values()].some(grade => grade !== 'off')) {
       this.set(connection, grades)
     } else {
-      known.reveal()
-      this.#followers.delete(connection)
+      known.leave()
     }
   }
 
   /** The session is closed: who followed gets events again, as without a transcript. */
   close(): void {
-    for (const { reveal } of this.#followers.values()) reveal()
-    this.#followers.clear()
+    for (const { leave } of [...this.#followers.values()]) leave()
   }
 
   wants(agent_id: string): boolean {

@@ -29,8 +29,6 @@ export function liveTranscripts(ports: LivePorts) {
         }
       })
   )
-  /** Audiences that a connection is in, to leave them with it. */
-  const followed = defineSlot<Followed, Connection>('transcript-followed', connection => new Followed(connection))
 
   /** The stream of an agent, ready. One that lost the journal is opened anew, for everybody. */
   async function streamOf(agent: AgentHost): Promise<AgentStream> {
@@ -48,7 +46,7 @@ export function liveTranscripts(ports: LivePorts) {
   }
 
   return {
-    slots: [audiences, streams, followed],
+    slots: [audiences, streams],
     streamOf,
     /** Of an agent whose transcript somebody looks at, or looked at. */
     peek: (agent: AgentHost | undefined) => agent?.peek(streams),
@@ -56,7 +54,6 @@ export function liveTranscripts(ports: LivePorts) {
     async follow(session: Session, connection: Connection, grades: ReadonlyMap<string, Grade>, since: ReadonlyMap<string, number>) {
       const audience = session.get(audiences)
       audience.set(connection, grades)
-      connection.get(followed).audiences.add(audience)
       const found = await connection.subscribe(session.id)
       // It was closed here meanwhile, or another server has it by now, and with it the audience.
       const moved = found && (!ports.isLoaded(session) || !connection.subscribed(session.id))
@@ -87,18 +84,5 @@ export function liveTranscripts(ports: LivePorts) {
     heard(agent: AgentHost): void {
       if (agent.peek(streams)?.stale) streamOf(agent).catch(error => ports.log(agent, error))
     }
-  }
-}
-
-class Followed {
-  readonly audiences = new Set<Audience>()
-  readonly #connection: Connection
-
-  constructor(connection: Connection) {
-    this.#connection = connection
-  }
-
-  close(): void {
-    for (const audience of this.audiences) audience.drop(this.#connection)
   }
 }

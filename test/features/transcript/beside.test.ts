@@ -296,7 +296,7 @@ test('a baseline comes when a connection gets more than it had, and when what it
   const send = (_connection: Connection, _session: Session, type: string) => told.push(type)
   const audience = new Audience({ id: 'session_a' } as Session, { pack: 'transcript', send })
   const agent = { id: 'main' } as AgentHost
-  const connection = { id: 'c', suppress: () => () => undefined } as unknown as Connection
+  const connection = { id: 'c', suppress: () => () => undefined, own: (undo: () => void) => undo } as unknown as Connection
   let missed: CatchUp = { batches: [], latest_seq: 1, complete: false }
   const stream = {
     seq: 1,

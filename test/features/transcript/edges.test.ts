@@ -198,7 +198,7 @@ test('what waits in a stream while somebody comes is in the baseline, or goes ou
     },
     baseline: settle
   } as unknown as AgentStream
-  const clientOf = (id: string) => ({ id, suppress: () => () => undefined }) as unknown as Connection
+  const clientOf = (id: string) => ({ id, suppress: () => () => undefined, own: (undo: () => void) => undo }) as unknown as Connection
   const come = (connection: Connection, grade: Grade) => {
     waits = 1
     audience.set(connection, new Map([['main', grade]]))
