@@ -4,6 +4,7 @@ import { relativePath } from '../fs/index.ts'
 import { localRuntime, RuntimeMissing, RuntimeUnavailable, Sessions } from '../sessions/index.ts'
 import { PathMissing, PathOutside } from '../workspaces/index.ts'
 import { fsChanged, WatchLimit, watchAdd, watchRemove } from './contract.ts'
+import { NewestFrames } from './newest-frames.ts'
 import { Room, type WatchedPath } from './room.ts'
 import { FileWatches, WatchTrouble } from './service.ts'
 import { Watchers } from './watchers.ts'
@@ -43,12 +44,11 @@ export default definePack({
     ctx.own(() => {
       for (const room of rooms.values()) room.close()
     })
-    /** Newest frame of each session: numbers rise also for who comes after everybody has gone. */
-    const told = new Map<string, number>()
+    const newest = new NewestFrames()
     ctx.own(
       sessions.onArchive(({ id }) => {
         rooms.get(id)?.close()
-        told.delete(id)
+        newest.take(id)
       })
     )
     const slot = defineSlot('watches', (connection: Connection) => ({
@@ -61,12 +61,11 @@ export default definePack({
     const roomOf = (session_id: string) => {
       let room = rooms.get(session_id)
       if (!room) {
-        const empty = () => void rooms.delete(session_id)
-        const seq = () => {
-          const next = (told.get(session_id) ?? 0) + 1
-          told.set(session_id, next)
-          return next
+        const empty = (seq: number) => {
+          rooms.delete(session_id)
+          newest.keep(session_id, seq)
         }
+        const seq = newest.take(session_id)
         room = new Room({ session_id, windowMs: window_ms, maxChanges: max_changes, now: ctx.now, seq, empty })
         rooms.set(session_id, room)
       }

@@ -9,10 +9,10 @@ export interface RoomOptions {
   readonly windowMs: number
   readonly maxChanges: number
   readonly now: () => Date
-  /** Number of the next frame. */
-  readonly seq: () => number
-  /** Nobody watches any more. */
-  readonly empty: () => void
+  /** Number of the newest frame before. */
+  readonly seq: number
+  /** Nobody watches any more; `seq`: number of the newest frame. */
+  readonly empty: (seq: number) => void
 }
 
 /** A path that a connection watches. */
@@ -38,12 +38,14 @@ export class Room {
   readonly #seen = new Map<FileChange, Seen>()
   /** The newest one of each path. */
   readonly #latest = new Map<string, Seen>()
+  #seq: number
   #count = 0
   #truncated = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: RoomOptions) {
     this.#options = options
+    this.#seq = options.seq
   }
 
   /** Sorted. */
@@ -73,7 +75,7 @@ export class Room {
     for (const { release } of this.#paths.get(connection)?.values() ?? []) release()
     if (!this.#paths.delete(connection) || this.#paths.size > 0) return
     clearTimeout(this.#timer)
-    this.#options.empty()
+    this.#options.empty(this.#seq)
   }
 
   close(): void {
@@ -149,8 +151,8 @@ export class Room {
   }
 
   #send(connection: Connection, payload: { changes: FileChange[]; truncated?: boolean; count?: number }): void {
-    const { session_id, windowMs, now, seq } = this.#options
-    const frame = { type: fsChanged.type, seq: seq(), session_id, timestamp: now().toISOString() }
+    const { session_id, windowMs, now } = this.#options
+    const frame = { type: fsChanged.type, seq: ++this.#seq, session_id, timestamp: now().toISOString() }
     connection.send({ ...frame, payload: { coalesced_window_ms: windowMs, ...payload } }, { after: null })
   }
 }

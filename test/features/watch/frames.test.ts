@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { archiveSession, createSession } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import { FileWatches } from '../../../features/watch/index.ts'
+import { NewestFrames } from '../../../features/watch/newest-frames.ts'
 import watch from '../../../features/watch/pack.ts'
 import { Room } from '../../../features/watch/room.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
@@ -277,7 +278,7 @@ test('a path that is watched in another way is let go of first; with the last pa
     windowMs: 1000,
     maxChanges: 1,
     now: () => new Date(0),
-    seq: () => 1,
+    seq: 0,
     empty: say('empty')
   })
   const connection = {} as Connection
@@ -285,6 +286,13 @@ test('a path that is watched in another way is let go of first; with the last pa
   room.put(connection, { path: 'a', recursive: true, release: say('deep') })
   room.remove(connection, 'a')
   assert.deepEqual(told, ['flat', 'deep', 'empty'])
+})
+
+test('what is kept of sessions that nobody watches is bounded, the newest ones stay', () => {
+  const newest = new NewestFrames()
+  for (let n = 0; n < 3000; n++) newest.keep(`session_${n}`, n)
+  assert.equal(newest.size, 1000)
+  assert.deepEqual([newest.take('session_2999'), newest.take('session_0'), newest.size], [2999, 0, 999])
 })
 
 test('other packs watch a directory of their own, and share what is watched above it', async t => {

@@ -116,7 +116,7 @@ test('a change is told by the nearest of the paths that a connection watches, by
     windowMs: 100,
     maxChanges: 10,
     now: () => new Date(0),
-    seq: () => 1,
+    seq: 0,
     empty: () => undefined
   })
   const [one, two] = [client('one'), client('two')]
@@ -143,7 +143,7 @@ test('exactly as many changes as are listed are listed, one more is none', t => 
     windowMs: 100,
     maxChanges: 2,
     now: () => new Date(0),
-    seq: () => 1,
+    seq: 0,
     empty: () => undefined
   })
   room.put(connection, { path: '.', recursive: true, release: () => undefined })
