@@ -1,6 +1,10 @@
-/** The home directory: made for its owner alone, what is odd about one that was there before, and how its small files are read. */
+/**
+ * The home directory: made for its owner alone, what is odd about one that was there before, and how its small files are read. And that of
+ * the user, which it usually lies in.
+ */
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { homedir } from 'node:os'
+import { dirname, isAbsolute, join } from 'node:path'
 import { developerError } from './errors.ts'
 import { forReading } from './storage/files.ts'
 
@@ -52,4 +56,19 @@ export function readRegularFile(path: string): string {
   } finally {
     closeSync(file)
   }
+}
+
+/** Home directory of the user, absolute; undefined when neither HOME nor the system names one, as of a container's user without an entry. */
+export function knownHome(): string | undefined {
+  try {
+    const found = homedir()
+    return isAbsolute(found) ? found : undefined
+  } catch {
+    return undefined // the system knows nobody of this id
+  }
+}
+
+/** What `~` stands for: `/` when nobody names a home, as in a shell. */
+export function homeOfUser(): string {
+  return knownHome() ?? '/'
 }

@@ -64,6 +64,7 @@ export {
   ValidationFailed,
   within
 } from './errors.ts'
+export { homeOfUser, knownHome } from './home.ts'
 export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { partedList, partedText } from './http/large-json.ts'

@@ -1,7 +1,7 @@
 /** Computer use: an app that sees and controls the screen, and a plugin that tells agents how to use it. macOS, and Windows on x64. */
 import { readFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { homeOfUser } from '../../kernel/index.ts'
 import { fetched, installPlugin, type PartPorts, run } from './parts.ts'
 import { command, firstThere, lookForLeftover, lookForPlugin, lookForProcess, pluginIn } from './probes.ts'
 import type { Capability } from './service.ts'
@@ -18,7 +18,7 @@ export interface ComputerUsePorts extends PartPorts {
 export function computerUse(ports: ComputerUsePorts): Capability {
   const { source, env, platform, arch, home } = ports
   const windows = platform === 'win32'
-  const user = env.HOME ?? homedir()
+  const user = env.HOME ?? homeOfUser()
   const apps =
     source.app !== undefined
       ? [source.app]

@@ -1,7 +1,7 @@
 /** The browser bridge: a daemon, a plugin with the skill, and an extension of the browser. */
 import { readdir } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { homeOfUser } from '../../kernel/index.ts'
 import { fetched, installPlugin, type PartPorts, place, run } from './parts.ts'
 import { firstThere, isThere, lookForLeftover, lookForPlugin, lookForProcess, pluginIn, programAt } from './probes.ts'
 import type { Capability } from './service.ts'
@@ -17,7 +17,7 @@ export interface WebBridgePorts extends PartPorts {
 export function webBridge(ports: WebBridgePorts): Capability {
   const { source, env, platform, home, dir } = ports
   const file = platform === 'win32' ? `${id}.exe` : id
-  const user = env.HOME ?? homedir()
+  const user = env.HOME ?? homeOfUser()
   const binary = () => programAt([join(dir, file)], file, env)
 
   const probes: readonly Probe[] = [

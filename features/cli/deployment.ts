@@ -1,7 +1,7 @@
 /** Where a deployment comes from: flags first, then environment, then `[packs]` in `<home>/config.toml`. */
-import { homedir } from 'node:os'
-import { isAbsolute, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { readRegularFile } from '../../kernel/home.ts'
+import { knownHome } from '../../kernel/index.ts'
 import type { FlagValues } from './flags.ts'
 import { type Isolation, type IsolationOptions, isolationOptions, type Origin } from './isolation/options.ts'
 
@@ -24,8 +24,8 @@ export interface Deployment extends Isolation {
 export function homeOf(flags: FlagValues, env: NodeJS.ProcessEnv): string {
   const given = flags.home ?? env.SVC_CODE_HOME
   if (given) return resolve(given)
-  const user = homedir()
-  if (!isAbsolute(user)) throw new Error('HOME is empty or no absolute path: name the home with --home or SVC_CODE_HOME')
+  const user = knownHome()
+  if (user === undefined) throw new Error('HOME is empty, not set or no absolute path: name the home with --home or SVC_CODE_HOME')
   return join(user, '.svc-code')
 }
 

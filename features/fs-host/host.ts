@@ -1,8 +1,7 @@
 /** Directories and files of the server's machine. */
 import { mkdir, readdir, realpath, stat } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, parse, relative, resolve } from 'node:path'
-import { AppError, type BinaryReply, type DataOf, invalid, yieldToLoop } from '../../kernel/index.ts'
+import { AppError, type BinaryReply, type DataOf, homeOfUser, invalid, yieldToLoop } from '../../kernel/index.ts'
 import { passive } from '../files/index.ts'
 import { denied, fileReply, missing, PathExists, PathIsDirectory, translated } from '../fs/index.ts'
 import { assertSpelled, PathDenied, PathMissing } from '../workspaces/index.ts'
@@ -18,7 +17,7 @@ export function assertAbsolute(path: string, field: string): void {
 }
 
 /** The directories in a directory. Throws PathMissing (40409), also for a file; PathDenied (40411). */
-export async function browse(given = homedir()): Promise<DataOf<typeof browseDirectories>> {
+export async function browse(given = homeOfUser()): Promise<DataOf<typeof browseDirectories>> {
   try {
     const path = await realpath(given)
     if (!(await stat(path)).isDirectory()) throw new AppError(PathMissing, { message: `path ${given} is not a directory` })
@@ -69,5 +68,3 @@ export async function makeDirectory(given: string): Promise<void> {
     throw code === 'ENOENT' ? missing(dirname(given), error) : translated(error, given)
   })
 }
-
-export const homeOfUser = (): string => homedir()

@@ -1,5 +1,5 @@
 /** Wires the file system of the server's machine. */
-import { definePack } from '../../kernel/index.ts'
+import { definePack, homeOfUser } from '../../kernel/index.ts'
 import { Workspaces } from '../workspaces/index.ts'
 import { browseDirectories, makeHostDirectory, readHome, readHostFile } from './contract.ts'
 
@@ -16,7 +16,6 @@ export default definePack({
       return await browse(path)
     })
     ctx.route(readHome, async () => {
-      const { homeOfUser } = await host()
       const known = (await workspaces()?.list()) ?? []
       const recent = [...known].sort((a, b) => (a.last_opened_at < b.last_opened_at ? 1 : a.last_opened_at > b.last_opened_at ? -1 : 0))
       return { home: homeOfUser(), recent_roots: recent.map(({ root }) => root) }

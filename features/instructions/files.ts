@@ -1,8 +1,7 @@
 /** Instruction files (AGENTS.md): which there are for a directory, what they say, and whether that is too much. */
 import { readFile, stat } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { lookAt, stampAt } from '../../kernel/index.ts'
+import { homeOfUser, lookAt, stampAt } from '../../kernel/index.ts'
 import { asData } from '../history/index.ts'
 
 const oversizedBytes = 32 * 1024
@@ -27,7 +26,7 @@ export interface Homes {
  * Places of instruction files, most general first; of several names in one place the first that is there counts: the server's home, the
  * user's home, then those of the directories from the git root (or the directory itself) down to the directory.
  */
-export async function placesFor(cwd: string, { home, userHome = homedir() }: Homes): Promise<readonly (readonly string[])[]> {
+export async function placesFor(cwd: string, { home, userHome = homeOfUser() }: Homes): Promise<readonly (readonly string[])[]> {
   const general = [[join(home, 'AGENTS.md')], [join(userHome, '.agents', 'AGENTS.md'), join(userHome, '.agents', 'agents.md')]]
   return [...general, ...(await placesAbove(cwd))]
 }

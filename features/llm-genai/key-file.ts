@@ -1,8 +1,8 @@
 /** A key file of the cloud: a service account, or a user that authorized a client. */
 import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { homeOfUser } from '../../kernel/index.ts'
 import { isLoopback, parseJson, recordOf } from '../llm/index.ts'
 import { tokenUri } from './names.ts'
 
@@ -57,7 +57,7 @@ export async function readKeyFile(value: string): Promise<KeyFile> {
 }
 
 function pathOf(value: string): string {
-  const path = value.startsWith('~/') ? join(homedir(), value.slice(2)) : value
+  const path = value.startsWith('~/') ? join(homeOfUser(), value.slice(2)) : value
   if (!isAbsolute(path) || path.includes('\0')) throw new KeyFileProblem('its key file is named by no absolute path')
   return path
 }

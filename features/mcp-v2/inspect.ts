@@ -1,6 +1,5 @@
 /** Which servers want a login: as their configuration and the tokens on disk say, and as a connection shows. */
-import { homedir } from 'node:os'
-import type { Static } from '../../kernel/index.ts'
+import { homeOfUser, type Static } from '../../kernel/index.ts'
 import { type Entry, type Mcp, NeedsAuth, type RemoteConfig, redacted } from '../mcp/index.ts'
 import { isShared, locatorOf, sharedText } from './catalog.ts'
 import type { Inspection } from './contract.ts'
@@ -61,7 +60,7 @@ async function statusOf(
   }
   const checkedAt = now().getTime()
   try {
-    await mcp.probe(entry, cwd ?? homedir(), signal)
+    await mcp.probe(entry, cwd ?? homeOfUser(), signal)
     return { authStatus: tokenOf(await book.read(entry)) === undefined ? 'not-applicable' : 'oauth-authorized', checkedAt }
   } catch (error) {
     signal.throwIfAborted()
@@ -97,7 +96,7 @@ export async function tryServer(
   mcp: Mcp
 ): Promise<{ success: boolean; output: string }> {
   try {
-    const tools = await mcp.probe(entry, cwd ?? homedir(), signal)
+    const tools = await mcp.probe(entry, cwd ?? homeOfUser(), signal)
     const lines = tools.map(({ name, description }) => `- ${name}: ${description}`)
     return { success: true, output: [`Connected to MCP server "${entry.name}".`, `Available tools: ${tools.length}`, ...lines].join('\n') }
   } catch (error) {

@@ -2,8 +2,8 @@
  * The permission chain: policies from top to bottom, the first opinion wins, nobody's opinion means ask. The list at the end of this file
  * is the whole decision; what rules look like is in `rules.ts`, what control files are in `control-files.ts`.
  */
-import { homedir } from 'node:os'
 import { sep } from 'node:path'
+import { homeOfUser } from '../../kernel/index.ts'
 import { type FileAccess, isInside, isProtected, plansDir, type Surroundings, type ToolExecution } from '../tools/index.ts'
 import type { Approval, PermissionMode } from './contract.ts'
 import { isControlFile, type WorkTree } from './control-files.ts'
@@ -136,7 +136,7 @@ async function deniedAccess(facts: CallFacts): Promise<Rule | undefined> {
   const denying = rules.filter(rule => rule.decision === 'deny')
   for (const { kind, path, recursive } of pathsOf(facts)) {
     const tool = kind === 'write' ? 'Write' : 'Read'
-    const means = ({ pattern }: Rule) => meansPath(pattern, tool, path, { cwd, home: homedir() })
+    const means = ({ pattern }: Rule) => meansPath(pattern, tool, path, { cwd, home: homeOfUser() })
     const rule = recursive || kind === 'readwrite' ? undefined : await firstOf(denying, means)
     if (rule) return rule
   }

@@ -1,6 +1,5 @@
 /** The permission gate before a tool call: decides, asks the user where needed, remembers the answer. */
-import { homedir } from 'node:os'
-import type { Logger } from '../../kernel/index.ts'
+import { homeOfUser, type Logger } from '../../kernel/index.ts'
 import { type ApprovalAnswer, approvals, type InteractionEnd, type Interactions, unattendedFailure } from '../interactions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import {
@@ -50,7 +49,7 @@ export async function permit(context: ToolCallContext, ports: GatePorts): Promis
 
 /** Whether deny rules of Read leave a file (absolute path, links resolved) to a search that works in `cwd`. */
 export async function readable(rules: readonly Rule[], cwd: string): Promise<(path: string) => boolean> {
-  const places = { cwd: await withoutLinks(cwd), home: homedir() }
+  const places = { cwd: await withoutLinks(cwd), home: homeOfUser() }
   const denying = rules.filter(rule => rule.decision === 'deny').map(rule => rule.pattern)
   return path => !denying.some(pattern => meansPath(pattern, 'Read', path, places))
 }

@@ -1,7 +1,6 @@
 /** Which skills there are for a directory: found when they are asked for, kept until a file or directory changes. */
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Accounts, askEach, type Contribution, type Logger, lookAt, stampAt } from '../../kernel/index.ts'
+import { type Accounts, askEach, type Contribution, homeOfUser, type Logger, lookAt, stampAt } from '../../kernel/index.ts'
 import { configuredDir, projectRoot } from '../workspaces/index.ts'
 import { builtinSkills } from './builtin.ts'
 import type { Skill, SkillOrigin, SkillSource } from './service.ts'
@@ -73,7 +72,7 @@ export class SkillCatalog {
 
   /** Places in order, the most important first. Of the places of one level that are not merged, only the first that is there counts. */
   async #levels(cwd: string): Promise<readonly (readonly Place[])[]> {
-    const { home, userHome = homedir(), settings, sources, accounts } = this.#ports
+    const { home, userHome = homeOfUser(), settings, sources, accounts } = this.#ports
     const { extra, merge } = settings()
     const root = await projectRoot(cwd)
     const level = async (source: SkillOrigin['source'], paths: readonly string[]) => {

@@ -1,8 +1,7 @@
 /** Agent profiles in files: Markdown with front matter, in directories of the project and of the user. */
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
-import { type Logger, lookAt } from '../../kernel/index.ts'
+import { homeOfUser, type Logger, lookAt } from '../../kernel/index.ts'
 import type { AgentProfile } from '../agent/index.ts'
 import { configuredDir, fieldOf, frontMatter, projectRoot } from '../workspaces/index.ts'
 
@@ -18,7 +17,7 @@ export async function profileDirs(
   cwd: string,
   home: string,
   extra: readonly string[],
-  userHome: string = homedir()
+  userHome: string = homeOfUser()
 ): Promise<readonly string[]> {
   const root = await projectRoot(cwd)
   return [

@@ -22,14 +22,14 @@ export async function directoryOf(cwd: string, given = ''): Promise<string> {
   }
 }
 
-/** Absolute path of an executable. Throws 40001. */
+/** Absolute path of an executable: the given one, else the user's shell, else a `sh`. Throws 40001. */
 export async function shellOf(given: string | undefined): Promise<string> {
   const wanted = given ?? process.env.SHELL ?? 'sh'
   const places = wanted.includes('/') ? [wanted] : (process.env.PATH ?? '/usr/bin:/bin').split(delimiter).map(dir => join(dir, wanted))
   for (const place of places) {
     if (isAbsolute(place) && (await isExecutable(place))) return place
   }
-  if (given === undefined && wanted !== 'sh') return await shellOf('sh')
+  if (given === undefined) return await shellOf(wanted === 'sh' ? '/bin/sh' : 'sh')
   throw invalid([{ path: 'body.shell', message: `no such program: ${wanted}` }])
 }
 

@@ -1,6 +1,6 @@
 /** Path rules of the file tools: where a given path leads, and whether the tools may go there. */
-import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { homeOfUser } from '../../kernel/index.ts'
 import {
   isInside,
   isProtected,
@@ -38,7 +38,7 @@ export async function locate(given: string, env: ToolEnv, ports: PlacePorts): Pr
   if (given.includes('\0')) throw new ToolRefusal('The path contains a NUL character.')
   const { cwd } = env
   const home = given === '~' || given.startsWith('~/')
-  const path = home ? join(homedir(), given.slice(1)) : resolve(cwd, given)
+  const path = home ? join(homeOfUser(), given.slice(1)) : resolve(cwd, given)
   const real = await realOf(path, ports.ops)
   const around = await surroundings(env, ports)
   const free = home || isAbsolute(given)
@@ -78,7 +78,7 @@ async function existing(path: string, ops: FileOps): Promise<string> {
  * link that leads to it. Links on the way to the working directory are no detour.
  */
 export function pathRule(place: Place, cwd: string): { readonly approval_argument: string; readonly parts: readonly RulePart[] } {
-  const home = homedir()
+  const home = homeOfUser()
   const direct = place.real === place.path || place.real === join(place.cwd, relative(cwd, place.path))
   const real = (pattern: string) => matchPath(pattern, place.real, { cwd: place.cwd, home })
   const given = (pattern: string) => matchPath(pattern, place.path, { cwd, home })

@@ -1,7 +1,6 @@
 /** The Bash tool: one command, waited for, or as a task beside the conversation. */
-import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { lookAt, realAt } from '../../kernel/index.ts'
+import { homeOfUser, lookAt, realAt } from '../../kernel/index.ts'
 import type { Tasks } from '../tasks/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
 import { type BackgroundSettings, runAsTask } from './as-task.ts'
@@ -95,7 +94,7 @@ function checkTime({ timeout, description, run_in_background, disable_timeout }:
 
 function directory(given: string | undefined, cwd: string): string {
   if (given === undefined) return cwd
-  return given === '~' || given.startsWith('~/') ? join(homedir(), given.slice(1)) : resolve(cwd, given)
+  return given === '~' || given.startsWith('~/') ? join(homeOfUser(), given.slice(1)) : resolve(cwd, given)
 }
 
 /** Without tasks: waited for, and nothing else. */

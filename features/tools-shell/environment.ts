@@ -4,9 +4,9 @@ import { isSecretName, redactText } from '../../kernel/index.ts'
 import { matchText } from '../tools/index.ts'
 import { MARK } from './strays.ts'
 
-/** `/bin/bash` where it exists, else `sh` from PATH. */
+/** `/bin/bash` where it exists, else `/bin/sh`, else `sh` from PATH. */
 export function findShell(): string {
-  for (const path of ['/bin/bash', '/usr/bin/bash']) {
+  for (const path of ['/bin/bash', '/usr/bin/bash', '/bin/sh']) {
     try {
       accessSync(path, constants.X_OK)
       return path

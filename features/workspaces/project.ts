@@ -1,7 +1,6 @@
 /** Files that users keep for agents: where a project begins, directories as people write them, and Markdown with front matter. */
-import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { lookAt } from '../../kernel/index.ts'
+import { homeOfUser, lookAt } from '../../kernel/index.ts'
 
 /** The nearest directory with `.git`, else the directory itself. */
 export async function projectRoot(cwd: string): Promise<string> {
@@ -12,7 +11,7 @@ export async function projectRoot(cwd: string): Promise<string> {
 }
 
 /** A directory of the configuration as an absolute path: `~/` is the user's home, a relative one lies below the project root. */
-export function configuredDir(dir: string, root: string, userHome: string = homedir()): string {
+export function configuredDir(dir: string, root: string, userHome: string = homeOfUser()): string {
   if (dir === '~' || dir.startsWith('~/')) return join(userHome, dir.slice(2))
   return isAbsolute(dir) ? dir : resolve(root, dir)
 }

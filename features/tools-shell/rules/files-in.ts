@@ -1,8 +1,7 @@
 /** The files that a line names: those of its redirections, and words that lead to files of the server itself. */
-import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Redirect, Redirection, SyntaxNode, Word } from 'unbash'
-import { realAt, yieldToLoop } from '../../../kernel/index.ts'
+import { homeOfUser, realAt, yieldToLoop } from '../../../kernel/index.ts'
 import { belongsToHome, compilePathGlob, type FileAccess, isInside, type Surroundings, withoutLinks } from '../../tools/index.ts'
 import { literal, unquoted } from './words.ts'
 
@@ -83,7 +82,7 @@ export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: 
 }
 
 function pathOf(text: string, cwd: string): string {
-  return text === '~' || text.startsWith('~/') ? join(homedir(), text.slice(1)) : resolve(cwd, text)
+  return text === '~' || text.startsWith('~/') ? join(homeOfUser(), text.slice(1)) : resolve(cwd, text)
 }
 
 /** Variables as this process has them; a command gets the same. */

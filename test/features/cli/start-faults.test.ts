@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { run, runWith, serve } from '../../helpers/cli.ts'
+import { run, runWith, serve, serveWith } from '../../helpers/cli.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 const main = fileURLToPath(new URL('../../../bundle/main.js', import.meta.url))
@@ -53,6 +53,22 @@ test('without a HOME the home must be named', async () => {
     assert.equal(code, 1)
     assert.match(stderr, /HOME is empty.*--home or SVC_CODE_HOME/)
   }
+})
+
+test('a user whom the system does not know, as in a container, names the home and works', async t => {
+  const unknown = `import os from 'node:os'
+    import { syncBuiltinESMExports } from 'node:module'
+    os.homedir = () => { throw new Error('uv_os_homedir returned ENOENT') }
+    syncBuiltinESMExports()`
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(unknown)}`
+  const nameless = await runWith({ NODE_OPTIONS, SVC_CODE_HOME: '' }, '--port', '0')
+  assert.equal(nameless.code, 1)
+  assert.match(nameless.stderr, /^svc-code: HOME is .*not set.*--home or SVC_CODE_HOME\n$/)
+  const env = { NODE_OPTIONS, SVC_CODE_HOME: await freshDir() }
+  await serveWith(t, env, '--port', '0', '--demo', '--require', 'capabilities')
+  const { code, stdout } = await runWith(env, 'run', '--json', '--cwd', await freshDir(), 'list the files')
+  const results = stdout.split('\n').filter(line => line.includes('"tool.result"'))
+  assert.deepEqual([code, results.length, /isError/.exec(stdout)], [0, 1, null], stdout)
 })
 
 test('too few file descriptors are told with the limit', { skip: process.platform !== 'linux' }, async () => {

@@ -14,6 +14,7 @@ import { Terminal } from '../../../features/terminals/terminal.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
+import { withEnvironment } from '../../helpers/environment.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 const bodyOf = (given: Record<string, unknown>) => ({ runtime_id: 'local', cols: 80, rows: 24, ...given })
@@ -218,6 +219,13 @@ test('wrong places and shells are refused with their codes', async t => {
   assert.equal((await call(listTerminals, { params: { session_id: 'session_nope' } })).code, 40401)
   await rm(cwd, { recursive: true })
   assert.equal(await codeOf({}), 40001)
+})
+
+test('without SHELL and with nothing on PATH a terminal runs /bin/sh', async t => {
+  withEnvironment(t, { SHELL: undefined, PATH: '/nowhere' })
+  const { call, params } = await start(t)
+  const { code, data } = await call(createTerminal, { params, body: bodyOf({}) })
+  assert.deepEqual([code, data?.shell], [0, '/bin/sh'])
 })
 
 test('this machine is the only runtime of a session', async t => {
