@@ -1,9 +1,11 @@
 /**
- * Registers the files of a group. The test runner follows every promise by an async hook, to say of an error that nobody caught which test it
+ * Runs files in this process, each one that no other process has taken. The test runner follows every promise by an async hook, to say of an error that nobody caught which test it
  * came from: a fifth of the time of all tests. Here it does so while files register their tests; later such an error is printed and fails
  * the group, and `--alone` tells which test.
  */
 import hooks from 'node:async_hooks'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 
 const { createHook } = hooks
 let follow
@@ -26,7 +28,7 @@ hooks.createHook = ({ init, destroy }) => {
   }
   return follow
 }
-const { beforeEach, describe } = await import('node:test') // makes its hook now
+const { after, beforeEach, describe } = await import('node:test') // makes its hook now
 hooks.createHook = createHook
 
 for (const kind of ['uncaughtException', 'unhandledRejection'])
@@ -42,15 +44,33 @@ process.on('warning', warning => {
 /** Of a file and of each of its tests, on a machine that does much else. */
 const timeout = 300_000
 
-/** One file as a suite of its name. */
-export function suite(name, url) {
-  follow?.enable()
-  return describe(name, { timeout }, async () => {
-    if (!follow) throw new Error('node:test was loaded before group.mjs, so its hook cannot be switched off')
-    await import(url)
-    follow.disable()
-    forget()
-    beforeEach(letGo)
+/** `files`: names and URLs, in the order in which they are to be begun. */
+export async function suites(files) {
+  beforeEach(letGo)
+  for (const [index, [name, url]] of files.entries()) if (takes(index)) await suite(name, url)
+}
+
+function takes(index) {
+  try {
+    mkdirSync(join(process.env.SVC_CODE_TEST_TAKEN, String(index)))
+    return true
+  } catch (error) {
+    if (error.code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** One file as a suite of its name; resolves at its end. */
+function suite(name, url) {
+  return new Promise(resolve => {
+    follow?.enable()
+    describe(name, { timeout }, async () => {
+      if (!follow) throw new Error('node:test was loaded before group.mjs, so its hook cannot be switched off')
+      after(resolve)
+      await import(url)
+      follow.disable()
+      forget()
+    })
   })
 }
 

@@ -1,6 +1,6 @@
 /**
- * The test run. Lists the sources (old outputs of renamed tests must not run), maps each to its compiled file, puts the files together into a
- * few processes of about equal work, and hands these to node:test: start and imports of a process cost more than most files.
+ * The test run. Lists the sources (old outputs of renamed tests must not run), maps each to its compiled file, and hands node:test a few processes
+ * that take one file after the other, so that all end at about the same time: start and imports of a process cost more than most files.
  * A run that leaves something in the directory for temporary files fails. So does a run of all tests in which some operation or message of the
  * API documents was never seen.
  * `node test/run.mjs [--pack <name>] [--alone] [part of a file name ...]`; `--alone` gives each file a process of its own.
@@ -11,30 +11,26 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-const groupCount = 6
 const atOnce = 3
 
-/** Seconds of CPU of files whose size says little about them, their processes included. The others take about one for 10 KB. */
-const heavy = {
-  'test/contract/supervisor.test.ts': 45,
-  'test/client/converge.test.ts': 23,
-  'test/features/cli/tarball.test.ts': 15,
-  'test/features/cli/isolation/faults.test.ts': 11,
-  'test/docs/pages.test.ts': 11,
-  'test/features/fs/hostile.test.ts': 10,
-  'test/features/cli/isolation/examples.test.ts': 9,
-  'test/features/mcp/mcp.test.ts': 8,
-  'test/contract/leftovers.test.ts': 7,
-  'test/features/cli/pack-command.test.ts': 7,
-  'test/suites/pack-hygiene.test.ts': 7,
-  'test/contract/packs-off.test.ts': 6,
-  'test/contract/record-and-event.test.ts': 6,
-  'test/contract/page-recovery.test.ts': 6,
-  'test/contract/kill-long-turn.test.ts': 6,
-  'test/contract/damage.test.ts': 5,
-  'test/features/cli/server-process.test.ts': 5,
-  'test/client/compiled.test.ts': 5
-}
+/** What takes longest comes first: begun at the end, it would run alone. Of the others the size of the file says enough. */
+const longest = [
+  'test/contract/supervisor.test.ts',
+  'test/client/converge.test.ts',
+  'test/features/cli/isolation/faults.test.ts',
+  'test/features/cli/pack-command.test.ts',
+  'test/features/cli/tarball.test.ts',
+  'test/docs/pages.test.ts',
+  'test/features/fs/hostile.test.ts',
+  'test/contract/page-recovery.test.ts',
+  'test/features/mcp/mcp.test.ts',
+  'test/features/cli/isolation/examples.test.ts',
+  'test/contract/record-and-event.test.ts',
+  'test/contract/stopped-owner.test.ts',
+  'test/contract/damage.test.ts',
+  'test/contract/packs-off.test.ts',
+  'test/suites/pack-hygiene.test.ts'
+]
 
 const { filters, alone } = readArguments(process.argv.slice(2))
 const wanted = testSources().filter(name => filters.length === 0 || filters.some(part => name.includes(part)))
@@ -44,6 +40,7 @@ if (missing) fail(`${compiled(missing)} is missing: run npm run build`)
 
 const place = temporaryPlace()
 const seen = mkdtempSync(join(tmpdir(), 'svc-code-seen-'))
+const taken = mkdtempSync(join(tmpdir(), 'svc-code-taken-'))
 // Lines of the sources cost a tenth of the time of all tests: they are for looking at some.
 const maps = filters.length > 0 ? ['--enable-source-maps'] : []
 // Most code runs too seldom in one process to pay for its optimizing, which was a fifth of the CPU of short processes: V8 waits longer with it.
@@ -55,7 +52,15 @@ const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env
 const child = spawn(process.execPath, [...args, ...(alone ? wanted.map(compiled) : groupFiles(wanted))], {
   stdio: 'inherit',
   // Compilers of users keep their own code there from Node 22 on.
-  env: { ...env, TMPDIR: place, TMP: place, TEMP: place, SVC_CODE_TEST_SEEN: seen, NODE_DISABLE_COMPILE_CACHE: '1' }
+  env: {
+    ...env,
+    TMPDIR: place,
+    TMP: place,
+    TEMP: place,
+    SVC_CODE_TEST_SEEN: seen,
+    SVC_CODE_TEST_TAKEN: taken,
+    NODE_DISABLE_COMPILE_CACHE: '1'
+  }
 })
 // A key press reaches the child by itself; its end is waited for, so that nothing stays.
 process.on('SIGINT', () => undefined)
@@ -65,7 +70,7 @@ child.on('exit', (code, signal) => {
   rmSync(place, { recursive: true, force: true, maxRetries: 3 })
   if (left.length > 0) process.stderr.write(`left behind in the directory for temporary files: ${left.join(' ')}\n`)
   const unseen = filters.length === 0 ? unseenOf(seen) : []
-  rmSync(seen, { recursive: true, force: true })
+  for (const dir of [seen, taken]) rmSync(dir, { recursive: true, force: true })
   if (unseen.length > 0) process.stderr.write(`in the API documents, and in no answer or frame of this run:\n  ${unseen.join('\n  ')}\n`)
   process.exit(signal || left.length + unseen.length > 0 ? code || 1 : (code ?? 1))
 })
@@ -115,28 +120,20 @@ function compiled(name) {
   return join('dist', name.replace(/\.ts$/, '.js'))
 }
 
-/** The heaviest files first, each into the group that is lightest so far; within a group each file is a suite, in the order of names. */
+/** As many programs as run at once, all with the same files. */
 function groupFiles(names) {
-  const weighed = names.map(name => ({ name, weight: heavy[name] ?? statSync(name).size / 10_240 }))
-  weighed.sort((a, b) => b.weight - a.weight || (a.name < b.name ? -1 : 1))
-  const groups = Array.from({ length: Math.min(groupCount, names.length) }, () => ({ weight: 0, names: [] }))
-  for (const { name, weight } of weighed) {
-    const group = groups.reduce((least, one) => (one.weight < least.weight ? one : least))
-    group.weight += weight
-    group.names.push(name)
-  }
+  const rank = name => (longest.includes(name) ? longest.length - longest.indexOf(name) : 0)
+  const order = names.map(name => ({ name, rank: rank(name), size: statSync(name).size }))
+  order.sort((a, b) => b.rank - a.rank || b.size - a.size || (a.name < b.name ? -1 : 1))
+  const files = order.map(({ name }) => [name, pathToFileURL(resolve(compiled(name))).href])
   const dir = join('dist', 'test-groups')
   rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir, { recursive: true })
-  return groups.map((group, index) => {
-    const file = join(dir, `group-${String(index + 1).padStart(2, '0')}.test.mjs`)
-    const suites = group.names.sort().map(name => {
-      const url = pathToFileURL(resolve(compiled(name))).href
-      return `await suite(${JSON.stringify(name)}, ${JSON.stringify(url)})`
-    })
+  return Array.from({ length: Math.min(atOnce, names.length) }, (_, index) => {
+    const file = join(dir, `group-${index + 1}.test.mjs`)
     // `group.mjs` has to be evaluated before anything that imports node:test is loaded.
-    const start = `import { suite } from '../../test/group.mjs'\nawait import('../test/helpers/wire/witness.js')\n`
-    writeFileSync(file, `${start}${suites.join('\n')}\n`)
+    const start = `import { suites } from '../../test/group.mjs'\nawait import('../test/helpers/wire/witness.js')\n`
+    writeFileSync(file, `${start}await suites(${JSON.stringify(files, null, 2)})\n`)
     return file
   })
 }
