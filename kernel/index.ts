@@ -22,6 +22,7 @@ export {
 export {
   type Asker,
   atOwner,
+  inheritWish,
   movedStatus,
   type Place,
   type RelayedClient,

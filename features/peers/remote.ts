@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   AppError,
   type Cursor,
+  inheritWish,
   OwnerSilent,
   type Place,
   type RelayedEnd,
@@ -14,6 +15,7 @@ import {
   type RemoteClient,
   type RemoteFrame,
   type RemotePorts,
+  SessionMoved,
   type SharedEvent,
   type Subscribed,
   type SubscribeWish,
@@ -37,6 +39,8 @@ interface Subscription {
   streaming: boolean
   /** False while whoever asked for it waits, and tries again when the link ends. */
   settled: boolean
+  /** The client unsubscribes: until that is answered nobody knows which events the link still brings. */
+  leaving: boolean
 }
 
 /** What an ack of a frame that subscribes says. */
@@ -59,6 +63,8 @@ const eventHead =
   /^\{"type":"((?:[^"\\]|\\.)*)","seq":(\d+),"epoch":"([^"]*)","session_id":"((?:[^"\\]|\\.)*)","timestamp":"[^"]*"(,"volatile":true)?/
 const headBytes = 600
 const maxPauseMs = 500
+/** So many sessions that the client has left are remembered with what it had of them. */
+const maxLeft = 1000
 /** Held events beyond these are let go: the client has not subscribed for so long that it reads the state anew anyway. */
 const maxHeld = 1000
 
@@ -69,6 +75,8 @@ export class ClientRemote implements Remote {
   readonly #subscriptions = new Map<string, Subscription>()
   /** Sessions that it waits for until anybody has them. */
   readonly #following = new Map<string, Following>()
+  /** Sessions that it has unsubscribed from, with the last event that it got: one that reaches everyone may yet come another way. */
+  readonly #left = new Map<string, Cursor>()
   /** Sessions of which the client asked for something else there, without a subscription. */
   readonly #others = new Map<string, Link>()
 
@@ -88,6 +96,10 @@ export class ClientRemote implements Remote {
   async ask(place: Place, session_id: string, { subscribes, bytes, ...frame }: RemoteFrame): Promise<RemoteAck> {
     const link = await this.#link(place)
     const known = this.#subscriptions.get(session_id)
+    if (known && known.link !== link) {
+      this.follow(session_id, {})
+      throw new SessionMoved() // asked again behind that
+    }
     if (subscribes && !known) return await this.#askToSubscribe(link, session_id, frame, bytes)
     if (known) known.more = true
     const ack = await link.ask(frame, bytes)
@@ -112,6 +124,7 @@ export class ClientRemote implements Remote {
 
   async subscribe(place: Place, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
     const link = await this.#link(place)
+    if (this.#subscriptions.get(session_id)?.link !== link) inheritWish(wish, this.forget(session_id))
     const kept = this.#keep(link, session_id, wish)
     const { cursor } = wish
     const field = this.#ports.filterField()
@@ -143,8 +156,10 @@ export class ClientRemote implements Remote {
       held: before?.held ?? [],
       more: before?.more ?? this.#others.get(session_id) === link,
       streaming: before?.streaming ?? false,
-      settled: false
+      settled: false,
+      leaving: false
     }
+    this.#left.delete(session_id)
     this.#subscriptions.set(session_id, kept)
     return kept
   }
@@ -179,8 +194,7 @@ export class ClientRemote implements Remote {
   }
 
   follow(session_id: string, { filter, cursor, more }: SubscribeWish): void {
-    const live = this.#subscriptions.get(session_id)
-    void this.#leave(session_id)
+    const live = this.forget(session_id)
     void this.#goOn({
       session_id,
       filter: filter === undefined ? live?.filter : filter,
@@ -200,24 +214,40 @@ export class ClientRemote implements Remote {
     return undefined
   }
 
-  forget(session_id: string): void {
-    void this.#leave(session_id)
+  forget(session_id: string): Subscription | undefined {
+    const known = this.#subscriptions.get(session_id)
+    if (!known) return undefined
+    this.#drop(known)
+    void known.link.unsubscribe(session_id)
+    return known
   }
 
   async #leave(session_id: string): Promise<void> {
     const known = this.#subscriptions.get(session_id)
     if (!known) return
+    known.leaving = true
+    await known.link.unsubscribe(session_id)
     this.#drop(known)
-    await known.link.ask({ type: 'unsubscribe', payload: { session_ids: [session_id] } }).catch(() => undefined) // gone with its server
+    if (!known.cursor) return
+    this.#left.set(session_id, known.cursor)
+    const [oldest = ''] = this.#left.keys()
+    if (this.#left.size > maxLeft) this.#left.delete(oldest)
   }
 
   offer(event: SharedEvent): void {
     const known = this.#subscriptions.get(event.session_id)
-    if (!known) this.#connection.tell(event)
-    else if (!event.durable) return
-    else if (known.first === undefined) {
+    if (!known) {
+      if (!this.#had(event)) this.#connection.tell(event)
+    } else if (!event.durable) return
+    else if (known.first === undefined || known.leaving) {
       if (known.held.length < maxHeld) known.held.push(event)
     } else if (event.seq < known.first && !(known.cursor && event.seq <= known.cursor.seq)) this.#connection.tell(event)
+  }
+
+  /** The subscription that the client has left brought it. */
+  #had({ session_id, seq, durable, frame }: SharedEvent): boolean {
+    const left = durable ? this.#left.get(session_id) : undefined
+    return left !== undefined && seq <= left.seq && left.epoch === headOf(frame)?.epoch
   }
 
   close(): void {
@@ -233,11 +263,13 @@ export class ClientRemote implements Remote {
     if (known) return known
     if (!this.#connection.open) return Promise.reject(new Unreached()) // nobody would close it
     const link = Link.open(place, this.#connection, {
-      event: (seq, epoch, session_id, durable) => this.#event(seq, epoch, session_id, durable),
+      event: (at, head) => this.#event(at, head),
       once: this.#ports.once,
-      resync: (session_id, at) => {
-        const subscription = this.#subscriptions.get(session_id)
-        if (subscription) subscription.cursor = at
+      resync: (at, session_id, cursor) => {
+        const known = this.#subscriptions.get(session_id)
+        if (known?.link !== at) return false
+        known.cursor = cursor
+        return true
       },
       closed: (closed, code, reason) => this.#closed(place.id, closed, code, reason)
     })
@@ -248,14 +280,15 @@ export class ClientRemote implements Remote {
     return link
   }
 
-  /** Before the event goes to the client. */
-  #event(seq: number, epoch: string, session_id: string, durable: boolean): void {
+  /** Before the event goes to the client. False: it is not for the client any more, because its subscription is elsewhere by now. */
+  #event(link: Link, { seq, epoch, session_id, durable }: Head): boolean {
     const known = this.#subscriptions.get(session_id)
-    if (!known) return
+    if (known?.link !== link) return false
     known.streaming = !durable
-    if (!durable) return
+    if (!durable) return true
     this.#begin(known, seq)
     known.cursor = { seq, epoch }
+    return true
   }
 
   /** What came another way and was numbered before goes first. */
@@ -268,7 +301,8 @@ export class ClientRemote implements Remote {
   #drop(known: Subscription): void {
     if (this.#subscriptions.get(known.session_id) !== known) return
     this.#subscriptions.delete(known.session_id)
-    for (const event of known.held.splice(0)) this.#connection.tell(event)
+    const { cursor, leaving } = known
+    for (const event of known.held.splice(0)) if (!leaving || !cursor || event.seq > cursor.seq) this.#connection.tell(event)
   }
 
   #closed(id: string, link: Link, code: number, reason: string): void {
@@ -285,7 +319,8 @@ export class ClientRemote implements Remote {
       if (following) following.more = true
       else if (!this.has(session_id)) this.#ports.resync(session_id, 'buffer_overflow', { seq: 0 })
     }
-    for (const known of [...this.#subscriptions.values()]) if (known.link === link && known.settled) void this.#goOn(known)
+    for (const known of [...this.#subscriptions.values()])
+      if (known.link === link && known.settled && !known.leaving) void this.#goOn(known)
   }
 
   /** Subscribes anew after the last event that came, as soon as somebody has the session. */
@@ -337,10 +372,27 @@ function isAfter(cursor: Cursor | undefined, mark: Watermark): boolean {
   return cursor !== undefined && cursor.epoch === mark.epoch && cursor.seq > mark.seq
 }
 
+interface Head {
+  readonly type: string
+  readonly seq: number
+  readonly epoch: string
+  readonly session_id: string
+  readonly durable: boolean
+}
+
+/** What the bytes of an event begin with; undefined: it is none. */
+function headOf(message: Buffer): Head | undefined {
+  const found = eventHead.exec(message.toString('latin1', 0, headBytes))
+  if (!found) return undefined
+  const [, type, seq, epoch, session_id, volatile] = found as unknown as [string, string, string, string, string, string?]
+  return { type, seq: Number(seq), epoch, session_id, durable: volatile === undefined }
+}
+
+/** The answers of `event` and `resync` say whether it is for the client. */
 interface LinkPorts {
-  event(seq: number, epoch: string, session_id: string, durable: boolean): void
+  event(link: Link, head: Head): boolean
   readonly once: RemotePorts['once']
-  resync(session_id: string, at: Cursor): void
+  resync(link: Link, session_id: string, at: Cursor): boolean
   closed(link: Link, code: number, reason: string): void
 }
 
@@ -391,6 +443,11 @@ class Link {
     })
   }
 
+  /** Resolves when it is done, or the subscription has gone with its server. */
+  async unsubscribe(session_id: string): Promise<void> {
+    await this.ask({ type: 'unsubscribe', payload: { session_ids: [session_id] } }).catch(() => undefined)
+  }
+
   close(): void {
     if (this.#over) return
     this.#over = true
@@ -408,15 +465,13 @@ class Link {
       return undefined
     }
     if (head.startsWith('{"type":"server_hello"')) return undefined
-    const event = eventHead.exec(head)
+    const event = binary ? undefined : headOf(data)
     if (event) {
-      const [, type, number, epoch, session_id, volatile] = event as unknown as [string, string, string, string, string, string?]
-      const seq = Number(number)
-      this.#ports.event(seq, epoch, session_id, volatile === undefined)
-      if (!this.#connection.takes(this.#ports.once(type, session_id, seq))) return undefined
+      if (!this.#ports.event(this, event)) return undefined
+      if (!this.#connection.takes(this.#ports.once(event.type, event.session_id, event.seq))) return undefined
     } else if (head.startsWith('{"type":"resync_required"')) {
       const { payload } = JSON.parse(data.toString('utf8')) as { payload: { session_id: string; current_seq: number; epoch?: string } }
-      this.#ports.resync(payload.session_id, { seq: payload.current_seq, epoch: payload.epoch })
+      if (!this.#ports.resync(this, payload.session_id, { seq: payload.current_seq, epoch: payload.epoch })) return undefined
     }
     this.#connection.write(data, binary)
     return this.#connection.writable ? undefined : this.#connection.drained()

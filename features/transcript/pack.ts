@@ -47,8 +47,9 @@ export default definePack({
       log: (agent, err) => ctx.log.error({ err, session_id: agent.session.id }, 'the transcript of an agent could not be read'),
       send(connection, session, type, payload) {
         const at = ctx.streams.watermark(session.id)
-        const where = { seq: at?.seq ?? 0, ...(at ? { epoch: at.epoch } : {}), volatile: true, session_id: session.id }
-        connection.send({ type, ...where, timestamp: ctx.now().toISOString(), payload }, { after: session.id })
+        // As events begin, for who passes them on to a client of another server.
+        const where = { seq: at?.seq ?? 0, ...(at ? { epoch: at.epoch } : {}), session_id: session.id }
+        connection.send({ type, ...where, timestamp: ctx.now().toISOString(), volatile: true, payload }, { after: session.id })
       }
     })
     for (const slot of live.slots) ctx.slot(slot)

@@ -42,8 +42,6 @@ export class Hub implements Streams {
   readonly #specs = new Map<string, EventSpec>()
   /** Sessions whose data was deleted lately: what somebody still says of them brings no journal back. */
   readonly #removed = new Set<string>()
-  /** Sessions that another server has taken, until they are closed here: what is still said of them is not written. */
-  readonly #lost = new Set<string>()
   #rule: SubjectRule | undefined
   #ended = false
   #stopping: Promise<void> | undefined
@@ -124,6 +122,7 @@ export class Hub implements Streams {
     else this.#table.fences.delete(session_id)
     const known = this.#table.find(session_id)
     const wasRead = known?.watermark !== undefined
+    if (known) known.lost = false
     if (wasRead) await known.reread()
     const mark = await this.open(session_id)
     // Who followed it while it was only read here follows it anew, with what packs have of it beside events.
@@ -146,13 +145,15 @@ export class Hub implements Streams {
   async close(session_id: string): Promise<void> {
     await this.#table.settled(session_id)
     this.clients.endSubscriptions(session_id)
+    const stream = this.#table.find(session_id)
     await this.#table.close(session_id)
-    if (!this.#lost.delete(session_id)) this.#table.fences.delete(session_id)
+    if (!stream?.lost) this.#table.fences.delete(session_id) // what is still said of one that is lost is not written
   }
 
   async lost(session_id: string): Promise<void> {
-    this.#lost.add(session_id)
-    this.clients.moved(session_id, this.#table.find(session_id)?.written)
+    const stream = this.#table.find(session_id)
+    if (stream) stream.lost = true
+    this.clients.moved(session_id, stream?.written)
   }
 
   async remove(session_id: string): Promise<void> {

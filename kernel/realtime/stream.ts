@@ -26,6 +26,8 @@ export class Stream {
   readonly id: string
   /** Somebody opened it and will close it; otherwise it goes when it is idle and nobody is subscribed. */
   kept = false
+  /** Another server has taken the session: nobody is subscribed here any more. */
+  lost = false
   /** Subscriptions and readers that are under way. */
   users = 0
   readonly #env: Environment

@@ -7,6 +7,7 @@ import type { Gate } from '../access/gate.ts'
 import type { EventSpec } from '../contract.ts'
 import {
   atOwner,
+  inheritWish,
   type Place,
   type Remote,
   SessionMoved,
@@ -118,7 +119,7 @@ export class Subscriptions {
     }
     const there = await this.elsewhere(connection, session_id, subscribe, gone)
     if (there) return there
-    if (connection.subscribedRemotely(session_id)) connection.remote?.forget(session_id)
+    if (connection.subscribedRemotely(session_id)) inheritWish(wish, connection.remote?.forget(session_id))
     if (!(await this.#attach(session_id))) return { found: false, resync: false }
     return await this.#realtime.table.using(session_id, async (stream, journal) => {
       const start = await this.#begin(connection, stream, journal, wish)
@@ -206,6 +207,10 @@ export class Subscriptions {
         })
         if (reader) continue
         decision = { kind: 'resync', reason: 'buffer_overflow' }
+      }
+      if (stream.lost) {
+        await reader?.close()
+        throw new SessionMoved()
       }
       const gone = stream.closed || !connection.open
       if (!gone) {

@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ClientRemote } from '../../../features/peers/remote.ts'
-import { type Cursor, type Place, type RelayedClient, type RemoteClient, type SubscribeWish, Unreached } from '../../../kernel/index.ts'
+import {
+  type Cursor,
+  type Place,
+  type RelayedClient,
+  type RemoteClient,
+  SessionMoved,
+  type SubscribeWish,
+  Unreached
+} from '../../../kernel/index.ts'
 
 const session_id = 'session_1'
 const epoch = 'ep_1'
@@ -243,6 +251,85 @@ test('an event that reaches everyone comes once, whichever way it comes first, a
   offer(5)
   offer(3)
   assert.deepEqual(got.slice(3), ['prompt.submitted 4'])
+})
+
+test('who unsubscribes hears each event that reaches everyone once, on whichever way it comes meanwhile', async () => {
+  const other = new Other('a')
+  const { remote, got } = scene(other, other)
+  const offer = (seq: number, of = epoch) => {
+    const frame = Buffer.from(`{"type":"x","seq":${seq},"epoch":"${of}","session_id":"${session_id}","timestamp":"","payload":{}}`)
+    remote.offer({ scope: 'session', type: 'x', session_id, seq, durable: true, frame })
+  }
+  const subscribed = remote.subscribe(other.place, session_id, {})
+  other.accept(await other.next(1), 1)
+  await subscribed
+  other.event(2)
+  offer(3)
+  const left = remote.unsubscribe(session_id)
+  const { id } = await other.next(2)
+  for (const seq of [2, 4, 5]) offer(seq)
+  other.event(3)
+  other.event(4)
+  assert.deepEqual(got, ['prompt.submitted 2', 'prompt.submitted 3', 'prompt.submitted 4'])
+  other.tell({ type: 'ack', id, code: 0, msg: 'success', payload: {} })
+  await left
+  assert.deepEqual(got.splice(0).slice(3), ['told 5']) // only now it is known that the subscription does not bring it
+  for (const seq of [3, 4, 6]) offer(seq)
+  offer(1, 'ep_2')
+  assert.deepEqual(got, ['told 6', 'told 1'])
+})
+
+test('a subscription that goes to another server while the first still has something to say goes on after the last event', async () => {
+  const [slow, next] = [new Other('a'), new Other('b')]
+  const { remote, got } = scene(slow, next)
+  const first = remote.subscribe(slow.place, session_id, { cursor: { seq: 3, epoch }, filter: ['main'] })
+  slow.accept(await slow.next(1), 3)
+  await first
+  slow.event(4)
+  const wish: SubscribeWish = {}
+  const second = remote.subscribe(next.place, session_id, wish)
+  const again = await next.next(1)
+  assert.deepEqual(again.payload.cursors, { [session_id]: { seq: 4, epoch } })
+  assert.deepEqual([again.payload.subjects, wish.more], [{ [session_id]: ['main'] }, true]) // it is told that other things are gone
+  slow.event(5)
+  slow.tell({ type: 'resync_required', payload: { session_id, current_seq: 5, epoch } })
+  next.event(5)
+  next.accept(again, 5)
+  await second
+  slow.event(6)
+  slow.end()
+  next.event(6)
+  assert.deepEqual(got, ['prompt.submitted 4', 'prompt.submitted 5', 'prompt.submitted 6'])
+  assert.equal((await slow.next(2)).type, 'unsubscribe')
+})
+
+test('a session that has come here leaves what was subscribed of it elsewhere, and what that still says', async () => {
+  const other = new Other('a')
+  const { remote, got } = scene(other, other)
+  const subscribed = remote.subscribe(other.place, session_id, { cursor: { seq: 3, epoch }, filter: ['main'] })
+  other.accept(await other.next(1), 3)
+  await subscribed
+  other.event(4)
+  const { cursor, filter } = remote.forget(session_id) ?? {}
+  other.event(5)
+  assert.deepEqual([cursor, filter, remote.forget(session_id)], [{ seq: 4, epoch }, ['main'], undefined])
+  assert.deepEqual(got, ['prompt.submitted 4'])
+})
+
+test('a frame about a session that has moved on takes the subscription there first', async () => {
+  const [before, next] = [new Other('a'), new Other('b')]
+  const { remote, got, told } = scene(before, next)
+  const subscribed = remote.subscribe(before.place, session_id, { cursor: { seq: 3, epoch } })
+  before.accept(await before.next(1), 3)
+  await subscribed
+  const frame = { type: 'subscribe_more', payload: { session_id }, subscribes: true }
+  await assert.rejects(remote.ask(next.place, session_id, frame), SessionMoved)
+  const again = await next.next(1)
+  assert.deepEqual([again.type, again.payload.cursors], ['subscribe', { [session_id]: { seq: 3, epoch } }])
+  next.event(4)
+  next.accept(again, 4)
+  await told
+  assert.deepEqual(got, ['prompt.submitted 4', 'resync buffer_overflow at 4'])
 })
 
 test('what was held for a subscription that is refused goes out', async () => {
