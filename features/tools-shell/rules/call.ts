@@ -93,10 +93,20 @@ export class Call {
   get readsProgram(): boolean {
     const { program, values } = this
     const rest = values.slice(1)
-    if (rest.some(word => /^(?:-|\/dev\/(?:stdin|fd\/.*))$/.test(word))) return program.interpreter || (program.awk && rest.includes('-f'))
+    if (rest.some(word => /^(?:-|\/(?:dev|proc)\/(?:stdin|.*\bfd\/.*))$/.test(word)))
+      return program.interpreter || (program.awk && rest.includes('-f'))
     if (!program.interpreter || /^g?make$|vi|^emacs$|^less$|^more$|^sftp$/.test(program.name)) return false
     if (program.name === 'ed' || program.name === 'ex') return true
-    return rest.every(word => word.startsWith('-') && !/^(?:-[hvV]|--(?:help|test|version))$/.test(word))
+    const informs = /^py/.test(program.name) ? /^(?:-h|-V+|--(?:help|version))$/ : /^(?:-[hvV]|--(?:help|test|version))$/
+    return rest.every(word => word.startsWith('-') && !informs.test(word))
+  }
+
+  /** It takes commands from its input also when its words name something else: debuggers, editors, clients of data bases. */
+  get takesCommands(): boolean {
+    const { program, values } = this
+    if (/^(?:ftp|gdb|n?vi|nvim|vim|view|mariadb|mysql|psql|sftp|sqlite[\d.]*|telnet)$/.test(program.name)) return true
+    const flag = /^py/.test(program.name) ? /^-[a-zA-Z]*i/ : program.name === 'perl' ? /^-\w*d/ : undefined
+    return flag !== undefined && values.some((word, at) => at > 0 && flag.test(word))
   }
 
   /** It runs what comes from its input, of which a rule says nothing. */
@@ -111,7 +121,7 @@ export class Call {
 function launchMark(values: readonly string[], { scripted }: Program): number {
   if (!scripted) return values.findIndex(word => launching.test(word))
   const last = leading(values)
-  return values.findIndex((word, at) => launching.test(word) && (/^(?:exec|dlx)$/.test(word) || (word !== '--' && at <= last)))
+  return values.findIndex((word, at) => launching.test(word) && (/^(?:exec?|dlx)$/.test(word) || (word !== '--' && at <= last)))
 }
 
 function carriedAt(values: readonly string[], { name, container, carrier }: Program, mark: number): number | undefined {

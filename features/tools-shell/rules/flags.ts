@@ -51,14 +51,20 @@ const secondOperand: Risk = words => {
 
 const gitFlags = flags(
   'O',
-  `cc-cmd config config-env config-file exec exec-path export-marks ext-diff extcmd git-dir header-cmd import-marks open-files-in-pager output
-    output-directory receive-pack sendmail-cmd separate-git-dir smtp-server template textconv to-cmd tool unsafe-paths upload-pack work-tree`,
+  `cc-cmd config config-env config-file exec exec-path export-marks ext-diff extcmd git-dir header-cmd import-marks in-place index-output
+    open-files-in-pager output output-directory receive-pack sendmail-cmd separate-git-dir smtp-server template textconv to-cmd tool
+    unsafe-paths upload-pack work-tree`,
   'text',
   /(?:^|=)[\w-]+::|^foreach$/
 )
 const gitCommands = new Set(
-  list('bundle checkout-index credential daemon difftool filter-branch instaweb mergetool remote-ext remote-fd web--browse')
+  list(
+    `bundle checkout-index credential credential-cache credential-store daemon difftool filter-branch instaweb mailinfo merge-index mergetool
+      remote-ext remote-fd web--browse`
+  )
 )
+/** Flags before the subcommand that take no word. */
+const gitBare = /^-(?![cC]$|-(?:attr-source|config-env|git-dir|namespace|super-prefix|work-tree)$)/
 /** Without a value, and with flags that only choose what is shown, settings are read. */
 function setsConfig(words: readonly string[], at: number): boolean {
   const rest = words.slice(at + 1)
@@ -70,17 +76,19 @@ function setsConfig(words: readonly string[], at: number): boolean {
 
 const git: Risk = words => {
   const risks = gitFlags(words)
-  const last = leading(words)
+  const last = leading(words, gitBare)
   const all = new Set(words)
   const has = (...names: readonly string[]) => names.some(name => all.has(name))
+  const merges = has('cherry-pick', 'pull', 'rebase', 'revert')
   return (word, index) =>
     risks(word, index) ||
     (word === 'config' && index <= last && setsConfig(words, index)) ||
     ((/^-[cC]/.test(word) || gitCommands.has(word)) && index <= last) ||
+    (word.includes('/') && (index === last || (merges && /^(?:-s|--st)/.test(word.startsWith('-') ? word : words[index - 1]!)))) || // a file
     (word === 'run' && has('bisect')) ||
-    (/^-[cu]/.test(word) && has('clone', 'shell')) ||
-    (/^-x/.test(word) && has('rebase', 'difftool')) ||
-    (/^-o/.test(word) && has('archive', 'bugreport', 'diagnose', 'format-patch', 'mailsplit'))
+    (/^-[^-]*[cu]/.test(word) && has('clone', 'shell')) ||
+    (/^-[^-]*x/.test(word) && has('rebase', 'difftool')) ||
+    (/^-[^-]*o/.test(word) && has('archive', 'bugreport', 'diagnose', 'format-patch', 'mailsplit'))
 }
 
 const tarFlags = flags(
@@ -93,39 +101,73 @@ const tar: Risk = words => (word, index) => tarFlags(words)(word, index) || (ind
 const sed: Risk = words => (word, index) => /^(?:-[^-]*[if]|--(?:i|f))/.test(word) || !isHarmlessSed(word, index, words)
 
 /** Some work elsewhere, some name programs. */
-const npmFlags = flags('C', 'cwd dir globalconfig node-options prefix script-shell shell userconfig')
-const npm: Risk = words => (word, index) => npmFlags(words)(word, index) || (index === 1 && /^(?:c|config|edit|explore|set)$/.test(word))
-
-const curlFlags = flags(
-  'cDEJKoOT',
-  `abstract-unix-socket cert config cookie-jar dump-header engine etag-save hsts libcurl netrc-file output output-dir proto-default
-    remote-header-name remote-name remote-name-all stderr trace trace-ascii unix-socket upload-file`,
-  'proto',
-  /%output|^file:|^(?:-\w+|[^@/]*=)?@|^[^@/]*=</i
+const npmFlags = flags(
+  'C',
+  `browser cwd dir editor git globalconfig init-module node-gyp node-options onload-script pack-destination prefix script-shell shell userconfig
+    viewer`,
+  'global v'
 )
-const curl: Risk = words => (word, index) =>
-  curlFlags(words)(word, index) || (/^--data-u/.test(words[index - 1] ?? '') && /^[^=]*@/.test(word))
-
-/** A file that lies elsewhere is sent: `gh pr create --body-file /etc/passwd`. */
-const gh: Risk = words => {
+/** Names of subcommands may be shortened. */
+const npm: Risk = words => {
   const last = leading(words)
+  const risks = npmFlags(words)
   return (word, index) => {
-    if (/^(?:alias|codespace|config|cs|ext|extension)$/.test(word) && index <= last) return true
-    const valued = /^(?:-F|--(?:body-file|field|input|notes-file))$/.test(words[index - 1] ?? '')
-    const file = /^--(?:body-file|input|notes-file)=(.*)/s.exec(word)?.[1] ?? (valued ? word.replace(/^[^=@]*=?@/, '') : '')
-    return /^(?:[/~]|\.\.(?:\/|$))|\/\.\.(?:\/|$)/.test(file)
+    if (risks(word, index)) return true
+    if (index > last) return false
+    const makes = /^(?:cr(?:e(?:a(?:te?)?)?)?|ini?t?|innit?)$/.test(word) // `npm init x` runs what it gets from the registry
+    return makes ? !/^(?:-|$)/.test(words[index + 1] ?? '') : /^(?:c|conf(?:ig?)?|edi?t?|explo(?:re?)?|pkg?|set)$/.test(word)
   }
 }
 
+const curlFlags = flags(
+  'cDEJKoOT',
+  `abstract-unix-socket alt-svc cert config cookie-jar dump-header engine etag-save hsts libcurl netrc-file output output-dir proto-default
+    remote-header-name remote-name remote-name-all ssl-sessions stderr trace trace-ascii unix-socket upload-file variable`,
+  'proto',
+  /%output|^--exp|^file:|^[^\s"'/]*[{[][^\s"'/]*:|^(?:-\w+|[^@/]*=)?@|^[^@/]*=<|^-\w*F.*=[@<]/i // {file,x}:/y
+)
+const curl: Risk = words => (word, index) => {
+  const before = words[index - 1] ?? ''
+  if (/^(?:-\w*F|--form?)$/.test(before) && /=\s*[@<]/.test(word)) return true
+  return curlFlags(words)(word, index) || (/^--(?:data-u|url-q)/.test(before) && /^[^=]*@/.test(word))
+}
+
+/** A file that lies elsewhere is sent: `gh pr create --body-file /etc/passwd`; words behind `--` are flags of git. */
+const gh: Risk = words => {
+  const last = leading(words)
+  const dashes = words.indexOf('--')
+  const sends = words.some((word, at) => at <= last && /^(?:gist|gpg-key|release|secret|ssh-key|variable)$/.test(word))
+  return (word, index) => {
+    if (index <= last && /^(?:alias|codespace|config|cs|ext|extensions?)$/.test(word)) return true
+    if (dashes > 0 && index > dashes) return true
+    const glued = /^(?:-[DFOTf](?=.)|--(?:body-file|dir|env-file|field|input|notes-file|output|template)=)(.*)/s.exec(word)?.[1]
+    const valued = /^(?:-[DFOTf]|--(?:body-file|dir|env-file|field|input|notes-file|output|template))$/.test(words[index - 1] ?? '')
+    const file = glued ?? (valued || sends ? word : '')
+    return /^(?:[/~]|\.\.(?:\/|$))|\/\.\.(?:\/|$)|^\$\{?(?:HOME|OLDPWD|PWD)\b/.test(file.replace(/^[^=@]*=?@/, ''))
+  }
+}
+
+/** `docker create` and `docker start` together are `docker run`; a directory of settings holds programs. */
+const dockerFlags = flags('', 'config')
+const docker: Risk = words => {
+  const last = leading(words)
+  return (word, index) => dockerFlags(words)(word, index) || (word === 'create' && (index <= last || words[index - 1] === 'container'))
+}
+
+const cargoFlags = flags('C', 'config manifest-path')
+const cargo: Risk = words => (word, index) =>
+  cargoFlags(words)(word, index) || (words.includes('watch') && /^(?:-[^-]*s|--sh|--$)/.test(word))
+
 const python = own('c', '', /^-[bBdEhiIOPqsSuvVx]+$|^-[WX]./, /^-$/)
-/** Modules that run a program given on the line. */
-const runningModules = /^(?:IPython|asyncio|code|idlelib|pdb|timeit|xonsh)\b/
+/** Modules that run a program given on the line, also where another one runs them (`-m cProfile -m timeit`). */
+const runningModules = /^(?:IPython|asyncio|code|debugpy|idlelib|pdb|ptpython|bpython|smtpd|timeit|xonsh)(?:$|\.)/
 const pythonOrModule: Risk = words => {
   const at = words.findIndex((each, place) => place > 0 && !/^-(?:[bBdEhiIOPqsSuvVx]+|[WX].+)$/.test(each))
   const flag = /^-[bBdEhiIOPqsSuvVx]*m(.*)/.exec(words[at] ?? '')
   const risks = python(words)
-  if (!flag) return risks
-  const runs = runningModules.test(flag[1] || (words[at + 1] ?? ''))
+  const file = /[^/]+\.py$/.exec(words[at] ?? '')?.[0]
+  if (!flag && !(file && runningModules.test(file))) return risks
+  const runs = !flag || [flag[1]!, ...words.slice(at + 1)].some(word => runningModules.test(word))
   return (word, index) => (index <= at ? risks(word, index) : runs) // what follows belongs to the module
 }
 
@@ -133,7 +175,7 @@ const pythonOrModule: Risk = words => {
 const risks: readonly (readonly [string, Risk | RegExp])[] = [
   [
     'awk gawk mawk nawk',
-    () => word => /system|getline|@|^(?:-[dfiopDEl]|--[a-z])/.test(word) || /[>|]/.test(word.split('print').slice(1).join(' '))
+    () => word => /system|getline|@|^(?:-[dfiopDElW]|--[a-z])/.test(word) || /[>|]/.test(word.split('print').slice(1).join(' '))
   ],
   ['fish', own('cCop', 'command init-command profile', /^-[iln]+$/)],
   [
@@ -150,29 +192,37 @@ const risks: readonly (readonly [string, Risk | RegExp])[] = [
       'epr',
       'env-file eval experimental-loader import loader preload print require',
       /^--(?:enable-source-maps|expose-gc|inspect(?:-brk)?|no-warnings|test|watch)$/,
-      /^-$/
+      /^-$|^(?:inspect|debug)$|^--inspect[\w-]*=|(?:^|=)data:/ // a debugger that others reach runs what they say
     )
   ],
   ['apt apt-get aptitude', flags('co', 'config-file option')],
-  ['cargo', flags('', 'config manifest-path')],
+  ['c++ cc clang clang++ g++ gcc', /^(?:@|-(?:B|fplugin|load|wrapper|Xclang)|--?specs)/],
+  ['cargo', cargo],
   ['cmake', flags('CEP')],
   ['curl', curl],
   ['emacs', /^(?:-[fl]|--?(?:batch|eval|execute|funcall|insert|load|script))/],
-  ['deno', flags('', '', '', /^eval$/)],
+  ['deno', flags('', '', '', /^eval$|^data:/)],
+  ['docker podman', docker],
   ['env', flags('S', 'split-string')],
   ['fd fdfind', flags('xX', 'exec exec-batch')],
   ['find', /^-(?:exec|execdir|ok|okdir|delete|fprint|fprint0|fprintf|fls|files0-from)$/],
   ['gdb', /^--?(?:e|x|command|iex|ix|init)/],
   ['gh glab', gh],
   ['git', git],
-  ['go', words => word => /^--?(?:exec|toolexec|vettool|overlay|modfile|o|C)(?:=|$)/.test(word) || (word === '-w' && words[1] === 'env')],
+  [
+    'go',
+    words => word =>
+      /^--?(?:exec|toolexec|vettool|overlay|modfile|o|C)(?:=|$)|-extld\b/.test(word) ||
+      (word === '-w' && words[1] === 'env') ||
+      (words[1] === 'run' && /^[\w./-]+@/.test(word))
+  ],
   ['ip', /^(?:exec|-b(?:atch)?)$/],
   ['jobs', flags('x')],
   ['just', flags('cdf', 'command dotenv-path justfile shell shell-arg working-directory')],
-  ['less more', flags('kOoT', 'lesskey-content lesskey-file lesskey-src log-file LOG-FILE tag-file', '', /^\+/)],
+  ['less more', flags('kOoT', 'cmd lesskey-content lesskey-file lesskey-src log-file LOG-FILE tag-file', '', /^\+/)],
   ['lua luajit', own('eil', '', /^-v$/)],
   ['make gmake', flags('CEfI', 'directory eval file include-dir makefile', '', /^[\w.]+(?:!=|[:+?]*=(?![\w.,-]*$))|^\.?(?:SHELL|MAKEF)/)],
-  ['man', flags('CHlP', 'config-file html local-file pager')],
+  ['man', flags('CHlP', 'config-file html local-file pager', '', /\//)],
   ['mariadb mysql', /^(?:\s*system\b|--(?:init-command|pager|plugin-dir|tee)|-A?e?\\!)|\\!|\b(?:dump|out)file\b/i],
   ['npm pnpm yarn', npm],
   ['npx pnpx bunx', flags('c', 'call')],
@@ -188,7 +238,8 @@ const risks: readonly (readonly [string, Risk | RegExp])[] = [
     flags(
       'eM',
       'backup-dir daemon log-file only-write-batch partial-dir remote-option rsh rsync-path temp-dir write-batch',
-      'backup partial'
+      'backup partial',
+      /^-o\w+=/ // a host that ssh takes for a flag
     )
   ],
   ['ruby', own('eiIr', '', /^-[UWvw]+$/)],
@@ -200,12 +251,13 @@ const risks: readonly (readonly [string, Risk | RegExp])[] = [
     'sqlite',
     /^-(?:cmd|init)|\.(?!(?:databases|headers?|indexes|mode|schema|tables)\b)[a-z]+\s|\b(?:edit|load_extension|readfile|writefile)\s*\(/i
   ],
-  ['ssh scp sftp', flags('EFoSw')],
+  ['scp sftp', flags('bDFIoS')],
+  ['ssh', flags('EFIoSw')],
   ['tar', tar],
   ['tcpdump', flags('Vwz')],
   ['tree', flags('o')],
   ['uniq xxd', secondOperand],
-  ['vim nvim vi view ex', /^(?:\+|-[cSsuUwWi]|--cmd|--startuptime)/],
+  ['vim nvim vi view ex', /^(?:\+|-[a-zA-Z\d]*[cSsuUwWieElV]|--(?:cmd|log|remote|startuptime))/],
   [
     'wget',
     flags(

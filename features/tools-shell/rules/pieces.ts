@@ -2,7 +2,7 @@
 import type { Command, TestExpression } from 'unbash'
 import { matchText } from '../../tools/index.ts'
 import { Call } from './call.ts'
-import { type Files, isHarmless } from './files-in.ts'
+import { type Files, isHarmless, isInput, isNothing } from './files-in.ts'
 import { programOf } from './programs.ts'
 import type { Found } from './tree.ts'
 import type { Values } from './values.ts'
@@ -18,11 +18,12 @@ export interface Piece {
   readonly bare?: boolean
 }
 
-export function piecesOf({ node, call }: Found, line: string, files: Files, values: Values): Piece[] {
+export function piecesOf({ node, call, fed }: Found, line: string, files: Files, values: Values): Piece[] {
   if (node.type === 'TestCommand') return [{ text: line.slice(node.pos, node.end), spelled: !onlyLooks(node.expression) }]
   if (node.type !== 'Command' || !node.name || !call) return [{ text: line.slice(node.pos, node.end), spelled: true }]
   const words = call.words.map((word, at) => (word ? textOf(word) : call.values[at]!))
-  const { spelled, risky, reads } = mustSpell(new Call(node, [], words))
+  const isFed = fed || node.redirects.some(each => isInput(each) && !isNothing(each))
+  const { spelled, risky, reads } = mustSpell(new Call(node, [], words), isFed)
   const leads = literal(node.name) === undefined || climbs(node.name.value)
   const name = { text: node.name.text, spelled: spelled.has(0) || leads, bare: node.suffix.length === 0 && !reads }
   const pieces = node.prefix.flatMap(each => pieceOf(each, line, files, true))
@@ -110,9 +111,12 @@ function readingsOf(given: readonly Piece[]): Reading[] {
 
 /**
  * Indexes of the words that a rule must spell out: no wildcard stands for them. `risky`: a file pattern among the words could come out as a
- * flag that matters. `reads`: it runs what comes from its input.
+ * flag that matters. `reads`: it runs what comes from its input. `isFed`: it has one.
  */
-function mustSpell(call: Call): { readonly spelled: ReadonlySet<number>; readonly risky: boolean; readonly reads: boolean } {
+function mustSpell(
+  call: Call,
+  isFed: boolean
+): { readonly spelled: ReadonlySet<number>; readonly risky: boolean; readonly reads: boolean } {
   const spelled = new Set<number>()
   const { chain } = call
   for (const { from, call: own } of chain) {
@@ -123,7 +127,8 @@ function mustSpell(call: Call): { readonly spelled: ReadonlySet<number>; readonl
     for (const [index, word] of own.values.entries()) if (whole || (index > 0 && risks?.(word, index))) spelled.add(from + index)
     if (whole) break
   }
-  return { spelled, risky: chain.some(({ call: { program } }) => program.risky), reads: call.readsInput }
+  const reads = chain.some(({ call: own }) => own.readsInput || (isFed && own.takesCommands))
+  return { spelled, risky: chain.some(({ call: { program } }) => program.risky), reads }
 }
 
 /** Whether nothing but the whole command may be allowed. */

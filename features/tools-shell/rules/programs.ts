@@ -70,7 +70,7 @@ const executing = new Map([
   ['git', /^(?:foreach|run|-x|--exec)$/]
 ])
 
-export const launching = /^(?:exec|x|run|dlx|stat|record|-c|--call|--command|--run|--)$/
+export const launching = /^(?:exec?|x|run|dlx|stat|record|-c|--call|--command|--run|--)$/
 /** Flags of programs with containers that take no value. */
 export const containerFlags =
   /=|^-[dPitq]+$|^--(?:build|detach|init|interactive|no-deps|no-healthcheck|no-TTY|privileged|publish-all|quiet|read-only|remove-orphans|rm|service-ports|stdin|tty)$/

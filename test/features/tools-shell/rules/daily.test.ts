@@ -7,6 +7,22 @@ import { bash, judge, rows, wrong } from './judge.ts'
 
 /** Lines of every day. */
 const ordinary = rows(String.raw`
+  git --no-pager log src/a.ts
+  git clone -b dev https://localhost/x y
+  git commit -s -m x src/a.ts
+  git rebase -s recursive HEAD~1
+  npm init -y
+  npm i --global x
+  npm -w packages/a run build
+  gh pr create --title x --body "$BODY" && gh api /user
+  curl -X POST -d '{"a":"http://localhost/x"}' http://localhost/y
+  curl 'http://localhost/x?a=b@c'
+  docker compose config && docker volume create data
+  cargo watch -x test
+  go run ./cmd/x
+  python3 -m cProfile -o x y.py
+  python3 x.py -i y
+  node --inspect x.js
   git config --get user.email
   git config --global --list
   gh pr create --title x --body-file notes/body.md

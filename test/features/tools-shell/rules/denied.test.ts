@@ -65,6 +65,7 @@ const denied: Table = {
       sftp -b - h <<< '!rm x'
       ln -s "$(which rm)" y
       zip a b -T --unzip-command 'sh -c "rm x"'
+      cargo watch -s 'rm x'
       npm --script-shell="rm x" test`),
     'ed y <<EOF\n!rm x\nEOF'
   ],
@@ -149,7 +150,6 @@ const asked: Table = {
       ssh-agent() { echo rm x; }; eval "$(ssh-agent)"
       eval "$(cat y)"
       npm explore a -- rm x
-      cargo watch -s 'rm x'
       docker run --entrypoint=rm a x
       docker run -i a < y
       kubectl config set-credentials a --exec-command=rm
