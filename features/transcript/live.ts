@@ -72,9 +72,8 @@ export function liveTranscripts(ports: LivePorts) {
     replayed(session: Session | undefined, connection: Connection): void {
       session?.peek(audiences)?.again(connection, agent => agent.peek(streams))
     },
-    /** A new agent: who follows all of them gets everything that it does. Others find it on disk when they first look. */
+    /** A new agent: everything that it does is in its operations. */
     created(agent: AgentHost): void {
-      if (!agent.session.peek(audiences)?.wants(agent.id)) return
       agent.get(streams).ready.then(
         () => renew(agent, false),
         () => undefined // it is logged

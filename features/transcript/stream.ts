@@ -1,6 +1,6 @@
 /**
  * The transcript of an agent while its session is loaded: every record that gets on disk, and what streams, becomes a batch of operations. Opened
- * when somebody first looks at the agent, or with it when somebody follows all that come.
+ * with the agent, or when somebody first looks at one that is older.
  */
 import type { Agents } from '../agent/index.ts'
 import { coreRecord, type Histories, type History, type HistoryRecord } from '../history/index.ts'

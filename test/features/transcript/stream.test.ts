@@ -157,12 +157,19 @@ test('who comes in the middle of a turn gets the turn as it is, and goes on from
   never.open()
 })
 
-test('who first looks in the middle of the arguments of a call is shown the call when it is whole', async t => {
+test('who first looks at an older agent in the middle of the arguments of a call is shown the call when it is whole', async t => {
+  const home = await freshDir()
+  const before = await start(t, scriptedLlm('hello'), { home })
+  await before.prompt('go')
+  await before.settled(1)
+  await before.stop()
+
   const gate = latch()
   const half = [{ type: 'tool_call', id: 'a', name: 'Echo' } as const, { type: 'tool_arguments', id: 'a', text: '{"text":' } as const]
   const rest = [{ type: 'tool_arguments', id: 'a', text: '"late"}' } as const, { type: 'finish', reason: 'tool_calls' } as const]
-  const server = await start(t, scriptedLlm([...half, { type: 'wait', until: gate.opened }, ...rest], 'done'))
-  await server.prompt('go')
+  const script = scriptedLlm([...half, { type: 'wait', until: gate.opened }, ...rest], 'done')
+  const server = await start(t, script, { home, session_id: before.session_id })
+  await server.prompt('again')
   await server.waitFor(({ type, payload }) => type === 'tool.call.delta' && (payload as { argumentsPart: string }).argumentsPart !== '')
   const socket = await server.connect()
   await follow(socket, server, { '*': 'delta' })
@@ -178,20 +185,18 @@ test('who first looks in the middle of the arguments of a call is shown the call
   )
 })
 
-test('who looks at an agent that nobody followed has its pages, and batches from then on', async t => {
+test('the batches of a new agent that nobody looked at are kept from the first on', async t => {
   const server = await start(t, scriptedLlm('hello'))
   await server.prompt('go')
   await server.settled(1)
-  const params = { session_id: server.session_id }
 
-  const { data: first } = await server.call(readOps, { params, query: { agent_id: 'main', since_seq: 0 } })
-  assert.deepEqual([first.complete, first.batches], [false, []])
-  const { data: page } = await server.call(readTranscript, { params, query: { agent_id: 'main' } })
-  assert.equal(page.seq, first.latest_seq)
-  await server.prompt('again')
-  await server.settled(2)
-  const { data: next } = await server.call(readOps, { params, query: { agent_id: 'main', since_seq: page.seq ?? 0 } })
-  assert.deepEqual([next.complete, next.batches[0]?.seq], [true, (page.seq ?? 0) + 1])
+  const { data } = await server.call(readOps, { params: { session_id: server.session_id }, query: { agent_id: 'main', since_seq: 0 } })
+  assert.equal(data.complete, true)
+  assert.deepEqual(
+    data.batches.map(({ seq }) => seq),
+    Array.from({ length: data.latest_seq }, (_, at) => at + 1)
+  )
+  assert.ok(data.batches.some(({ ops }) => ops.some(op => op.op === 'turn.upsert' && op.turn.state === 'completed')))
 })
 
 test('after a drop a client gets exactly what it missed, over the socket and over REST', async t => {
