@@ -4,7 +4,7 @@
  */
 import { type Corpus, countIn, type Document, idIn, keyOf, postingsBelow, type Role } from './corpus.ts'
 import type { Position } from './page-token.ts'
-import { normalise, pairsOf, runsOf } from './tokens.ts'
+import { normalise, pairsOf, runsOf, termChars, termOf } from './tokens.ts'
 
 const deadlineMs = 500
 const maxPostings = 1_000_000
@@ -241,8 +241,8 @@ function candidatesFor(needle: string, corpus: Corpus): Iterable<number> | undef
     if (run.cjk) {
       const pairs = pairsOf(run.text)
       exact.push(...(pairs.length > 0 ? pairs : [run.text]))
-    } else if (run.text.length >= 64 || left || right)
-      partial.push({ text: run.text.slice(0, 64), open: left, closed: !right && run.text.length < 64 })
+    } else if (run.text.length >= termChars || left || right)
+      partial.push({ text: termOf(run.text), open: left, closed: !right && run.text.length < termChars })
     else exact.push(run.text)
   }
   let ids: Set<number> | undefined
@@ -263,7 +263,7 @@ function candidatesFor(needle: string, corpus: Corpus): Iterable<number> | undef
     const { text, open, closed } = longest
     const fits = open ? (closed ? term.endsWith(text) : term.includes(text)) : closed ? term === text : term.startsWith(text)
     // Long words are cut in the terms, so that their ends are not known.
-    if (fits || (term.length === 64 && open)) for (let n = 0; n < size; n++) marks[idIn(list[n] as number)] = 1
+    if (fits || (term.length === termChars && open)) for (let n = 0; n < size; n++) marks[idIn(list[n] as number)] = 1
   }
   return marked(marks)
 }

@@ -1,5 +1,5 @@
 /** The place of a text that shows why it was found. */
-import { normalise, runsOf } from './tokens.ts'
+import { normalise, runsOf, termOf } from './tokens.ts'
 
 const around = 80
 
@@ -18,7 +18,7 @@ export function snippetOf(text: string, mode: 'terms' | 'literal', needles: read
 function firstOf(normal: string, terms: readonly string[]): [at: number, length: number] {
   const words = new Set(terms)
   for (const run of runsOf(normal)) {
-    if (!run.cjk && words.has(run.text)) return [run.at, run.text.length]
+    if (!run.cjk && words.has(termOf(run.text))) return [run.at, run.text.length]
     const inside = run.cjk ? terms.flatMap(term => (run.text.includes(term) ? [{ at: run.at + run.text.indexOf(term), term }] : [])) : []
     const [first] = inside.sort((a, b) => a.at - b.at)
     if (first) return [first.at, first.term.length]

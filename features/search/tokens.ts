@@ -7,6 +7,11 @@ const asciiRuns = /[a-z0-9]+/g
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
 const ascii = /^[\x00-\x7f]*$/
 
+/** Characters of a term: of a longer word, its beginning. */
+export const termChars = 64
+
+export const termOf = (word: string): string => (word.length > termChars ? word.slice(0, termChars) : word)
+
 /** Equal texts in all their spellings (NFKC), in lower case. */
 export function normalise(text: string): string {
   return ascii.test(text) ? text.toLowerCase() : text.normalize('NFKC').toLowerCase()
@@ -39,7 +44,7 @@ export function termsOf(text: string): { readonly counts: ReadonlyMap<string, nu
   const normal = normalise(text)
   const isAscii = ascii.test(normal)
   for (const run of normal.match(isAscii ? asciiRuns : runs) ?? []) {
-    if (isAscii || !anyCjk.test(run)) add(run.length > 64 ? run.slice(0, 64) : run)
+    if (isAscii || !anyCjk.test(run)) add(termOf(run))
     else for (const gram of gramsOf(run)) add(gram)
   }
   return { counts, length }
@@ -48,7 +53,7 @@ export function termsOf(text: string): { readonly counts: ReadonlyMap<string, nu
 /** Each once. A run of several characters is asked for by its pairs, which imply the characters. */
 export function queryTerms(query: string): string[] {
   const terms = runsOf(normalise(query)).flatMap(run => {
-    if (!run.cjk) return [run.text.slice(0, 64)]
+    if (!run.cjk) return [termOf(run.text)]
     const pairs = pairsOf(run.text)
     return pairs.length > 0 ? pairs : [run.text]
   })

@@ -168,6 +168,11 @@ test('another server of the home reads the index and what came later; a damaged 
     [(await two.find({ query: 'figs', role: 'user' })).items.length, (await two.find({ query: 'figs' })).index_state.state],
     [1, 'readonly']
   )
+  const container = { session_id: one.session_id }
+  assert.equal((await two.find({ query: 'figs', container })).source, 'index', 'it is loaded in the other server')
+  await two.turn('about plums')
+  const own = await two.find({ query: 'plums', container: { session_id: two.session_id } })
+  assert.deepEqual([own.source, own.index_state.state], ['live', 'ready'])
   const { page_token } = await one.find({ query: 'figs', page_size: 1 })
   const elsewhere = await two.ask({ query: 'figs', page_size: 1, page_token })
   assert.deepEqual([page_token !== undefined, elsewhere.code], [true, 40001], 'an index that was built by itself')
