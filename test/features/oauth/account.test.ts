@@ -26,8 +26,12 @@ test('usage is mapped to rows, windows and cents', async t => {
       body: {
         usage: { used: '120', limit: 1000.9, resetTime: '2026-11-23T00:00:00Z', name: 'Weekly' },
         limits: [
-          { name: 'Burst', window: { duration: 300, timeUnit: 'TIME_UNIT_MINUTE' }, detail: { used: 3, limit: '50', name: 'inner' } },
-          { window: { duration: 90, timeUnit: 'TIME_UNIT_MINUTE' }, detail: { limit: 5 } },
+          {
+            name: 'Burst',
+            window: { duration: 300, timeUnit: 'TIME_UNIT_MINUTE' },
+            detail: { used: 3, limit: '50', name: 'inner', resetTime: 5 }
+          },
+          { name: '', window: { duration: 90, timeUnit: 'TIME_UNIT_MINUTE' }, detail: { limit: 5, name: 'inner', resetTime: '' } },
           { window: { duration: 1, timeUnit: 'TIME_UNIT_DAY' }, detail: { used: 7 } },
           { window: { duration: 1, timeUnit: 'TIME_UNIT_YEAR' }, detail: { used: 1, limit: 2 } },
           { name: 'empty', detail: { resetTime: '2026-11-23T00:00:00Z' } }
@@ -49,7 +53,7 @@ test('usage is mapped to rows, windows and cents', async t => {
     summary: { name: 'Weekly', window: { duration: 1, unit: 'week' }, used: 120, limit: 1000, reset_at: '2026-11-23T00:00:00Z' },
     limits: [
       { name: 'Burst', window: { duration: 5, unit: 'hour' }, used: 3, limit: 50 },
-      { window: { duration: 90, unit: 'minute' }, used: 0, limit: 5 },
+      { name: 'inner', window: { duration: 90, unit: 'minute' }, used: 0, limit: 5 },
       { window: { duration: 1, unit: 'day' }, used: 7, limit: 0 },
       { used: 1, limit: 2 }
     ],

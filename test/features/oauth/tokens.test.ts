@@ -54,28 +54,32 @@ test('everybody who asks at once shares one renewal', async t => {
   assert.deepEqual([new Set(tokens).size, fake.asked('refresh').length], [1, 1])
 })
 
-test('two servers on one home renew once', async t => {
-  const one = await scene(t)
-  await one.logIn()
-  const { fake, home, clock } = one
-  const two = await scene(t, { fake, home, clock })
-  clock.now += 3600 * second
-  let answer: () => void = () => undefined
-  const held = new Promise<void>(resolve => {
-    answer = resolve
-  })
-  fake.answer('refresh', async () => {
-    await held
-    return granted('shared')
-  })
+for (const { why, later, options } of [
+  { why: 'is due', later: 3600, options: {} },
+  { why: 'was refused', later: 0, options: { force: true, refused: 'access-token-1' } }
+])
+  test(`two servers on one home whose token ${why} renew once`, async t => {
+    const one = await scene(t)
+    await one.logIn()
+    const { fake, home, clock } = one
+    const two = await scene(t, { fake, home, clock })
+    clock.now += later * second
+    let answer: () => void = () => undefined
+    const held = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    fake.answer('refresh', async () => {
+      await held
+      return granted('shared')
+    })
 
-  const tokens = Promise.all([one.login.accessToken(managed), two.login.accessToken(managed)])
-  await fake.reached('refresh', 1)
-  answer()
+    const tokens = Promise.all([one, two].map(({ login }) => login.accessToken(managed, options)))
+    await fake.reached('refresh', 1)
+    answer()
 
-  assert.deepEqual(await tokens, ['access-token-shared', 'access-token-shared'])
-  assert.equal(fake.asked('refresh').length, 1)
-})
+    assert.deepEqual(await tokens, ['access-token-shared', 'access-token-shared'])
+    assert.equal(fake.asked('refresh').length, 1)
+  })
 
 test('a renewal is tried three times on faults of the server', async t => {
   const { login, fake, clock, logIn } = await scene(t)
@@ -225,6 +229,9 @@ test('a renewal that cannot be written is used, renewed from memory, and written
   await rm(obstacle, { recursive: true })
   assert.equal(await login.accessToken(managed), 'access-token-renewed-2')
   assert.equal((await credential())?.refresh_token, 'refresh-token-renewed-2')
+  const saved = { ...(await credential()), access_token: 'of another server' }
+  await writeFile(join(home, 'credentials', 'svc-code.json'), JSON.stringify(saved))
+  assert.equal(await login.accessToken(managed), 'of another server')
 })
 
 test('a renewal that could not be written is written at the latest when the server stops', async t => {
