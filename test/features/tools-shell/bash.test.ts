@@ -257,6 +257,19 @@ test("the server's own secrets stay out of the environment of commands", () => {
   assert.deepEqual(env, { PATH: '/bin', SVC_CODE_HOME: '/h', ...added })
 })
 
+test('keys of the configuration stay out of them, by value and by the names of env tables; projects beside them and short values do not', () => {
+  const records = [
+    { p: { api_key: 'key-of-p', custom_headers: { 'X-Team': 'header-of-p' }, base_url: 'http://public-host' } },
+    { q: { env: { Q_API_KEY: 'key-of-q', Q_PROJECT: 'project-of-q' }, api_key: 'short' } }
+  ]
+  const hidden = hiddenFrom(records, ['MY_*'])
+  const isHidden = (name: string, value: string) => hidden(name, value)
+  const kept = ['a key-of-p b', 'header-of-p', 'key-of-q'].map(value => isHidden('ANY', value))
+  assert.deepEqual([...kept, isHidden('Q_API_KEY', 'another'), isHidden('MY_LOGIN', 'x')], [true, true, true, true, true])
+  const given = ['project-of-q', 'http://public-host', 'short'].map(value => isHidden('ANY', value))
+  assert.deepEqual([...given, isHidden('Q_PROJECT', 'another'), isHidden('NOT_MY', 'x')], [false, false, false, false, false])
+})
+
 test("what is run with an input does not run the user's start files, whatever started the server", async t => {
   const { shell, cwd } = await bash(t)
   await writeFile(join(cwd, '.bashrc'), 'echo from bashrc\n')
