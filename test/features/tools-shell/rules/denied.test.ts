@@ -30,6 +30,8 @@ const denied: Table = {
       yash -c 'rm x'
       expect -c 'spawn rm x'
       less '+!rm x' y
+      tar --to-command='sudo rm x' -xf a
+      rsync --rsh='env A=b rm x' a b
       ssh -o 'ProxyCommand rm x' h
       git fetch --upload-pack='rm x' h:r
       git fetch --upload-pack 'rm x' h:r
