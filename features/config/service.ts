@@ -68,8 +68,6 @@ export interface Config {
   onChange(listener: (change: ConfigChange) => void): () => void
   /** Takes in what is in the file now (one `stat` while it did not change), without waiting for the watcher. Never rejects for a broken file. */
   reload(): Promise<unknown>
-  /** The first read of the file; resolves at once when loaded. */
-  ready(): Promise<void>
   /** What is not used as written right now: an unparsable file, invalid domains, retired keys, sections that clash. */
   diagnostics(): readonly ConfigDiagnostic[]
 }

@@ -27,7 +27,7 @@ export function isOfflineEnvironment(env: NodeJS.ProcessEnv): boolean {
 
 /** What the switch is made of. */
 interface OfflineParts {
-  readonly config: Pick<Config, 'get' | 'ready' | 'diagnostics'>
+  readonly config: Pick<Config, 'get' | 'diagnostics'>
   /** The operator started the server offline. */
   readonly started: boolean
   /** The server of a configured provider on this machine. */
@@ -48,7 +48,6 @@ export class Offline {
   async reason(): Promise<string | undefined> {
     const { config, started } = this.#parts
     if (started) return 'the server runs offline (--offline or SVC_CODE_OFFLINE)'
-    await config.ready()
     this.#read ||= !config.diagnostics().some(({ domain }) => domain === undefined)
     // What cannot be read may be the switch.
     if (!this.#read) return 'config.toml cannot be read, and it may say offline = true'

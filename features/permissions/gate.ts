@@ -18,7 +18,7 @@ import { meansPath, type Rule } from './rules.ts'
 export interface GatePorts {
   readonly permissions: Permissions
   readonly remembered: (agent: AgentHost) => Promise<readonly Approval[]>
-  readonly rules: () => Promise<{ readonly rules: readonly Rule[]; readonly unsure: boolean }>
+  readonly rules: () => { readonly rules: readonly Rule[]; readonly unsure: boolean }
   readonly interactions: () => Interactions | undefined
   readonly log: Logger
   /** The server's home, absolute. */
@@ -33,7 +33,7 @@ export async function permit(context: ToolCallContext, ports: GatePorts): Promis
     tool: context.tool.name,
     execution: context.execution,
     mode: await ports.permissions.mode(agent),
-    ...(await ports.rules()),
+    ...ports.rules(),
     remembered: await ports.remembered(agent),
     cwd: await withoutLinks(cwd),
     home: await withoutLinks(ports.home),

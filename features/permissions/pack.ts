@@ -35,16 +35,13 @@ export default definePack({
 
     const mainOf = async ({ session }: AgentHost) => await session.agent('main')?.get(slot)
 
-    const configured = async () => {
-      await config()?.ready()
-      return config()?.get(defaultModeSection) ?? defaultModeSection.default
-    }
+    const configured = () => config()?.get(defaultModeSection) ?? defaultModeSection.default
     ctx.contribute(SessionDefaults, { name: 'permission_mode', value: configured })
 
     const permissions: Permissions = {
       async defaultMode({ state }) {
         const kept = state.defaults?.permission_mode
-        return problems(PermissionMode, kept).length === 0 ? (kept as PermissionMode) : await configured()
+        return problems(PermissionMode, kept).length === 0 ? (kept as PermissionMode) : configured()
       },
       async mode(agent) {
         const { own, fallback } = await agent.get(slot)
@@ -82,9 +79,8 @@ export default definePack({
     let parsed: { readonly from: object; readonly rules: readonly Rule[] } | undefined
     /** The file has been readable at some time, so its last good rules count. */
     let read = false
-    const rules = async () => {
+    const rules = () => {
       const settings = config()
-      await settings?.ready()
       const from = settings?.get(permissionSection) ?? permissionSection.default
       if (parsed?.from !== from) parsed = { from, rules: rulesOf(from) }
       if (!settings) return { rules: parsed.rules, unsure: false }
@@ -93,12 +89,12 @@ export default definePack({
       return { rules: parsed.rules, unsure: !read || troubles.includes(permissionSection.name) }
     }
     // Looks at the file now: one that breaks before the first call has had its say.
-    ctx.background(rules)
+    ctx.background(async () => rules())
 
     const ports = { permissions, remembered, rules, interactions, log: ctx.log, home: ctx.home }
     ctx.provide(ToolAuthority, {
       permit: context => permit(context, ports),
-      readable: async ({ cwd }) => readable((await rules()).rules, cwd)
+      readable: async ({ cwd }) => readable(rules().rules, cwd)
     })
   }
 })

@@ -28,20 +28,13 @@ export default definePack({
   optional: { config: Config, interactions: Interactions, permissions: Permissions },
   setup(ctx, { sessions, histories, agents, hooks, config, interactions, permissions }) {
     const configured = () => (config()?.get(defaultPlanModeSection) || config()?.get(planModeSection)) ?? false
-    ctx.contribute(SessionDefaults, {
-      name: 'plan_mode',
-      async value() {
-        await config()?.ready()
-        return configured()
-      }
-    })
+    ctx.contribute(SessionDefaults, { name: 'plan_mode', value: configured })
     /** Whether the session begins in plan mode. */
     const byDefault = ({ state }: Session) => (state.defaults?.plan_mode ?? configured()) === true
 
     const open = async (agent: AgentHost, created: boolean): Promise<AgentPlan> => {
       const plan = await AgentPlan.open(agent, await histories.of(agent), agent.store(revisionStore))
       const begins = agent.record.type === 'main' && agent.session.writable && (created || plan.untouched)
-      await config()?.ready()
       if (begins && byDefault(agent.session)) await plan.enter('default')
       return plan
     }

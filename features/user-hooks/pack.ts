@@ -17,8 +17,7 @@ export default definePack({
   area: 'Agent',
   needs: { config: Config, sessions: Sessions, turns: TurnHooks, tools: ToolHooks },
   optional: { shell: Shell },
-  async setup(ctx, { config, sessions, turns, tools, shell }) {
-    await config.ready()
+  setup(ctx, { config, sessions, turns, tools, shell }) {
     const sources = ctx.collect(HookSources)
     const ofPacks = () =>
       askEach(

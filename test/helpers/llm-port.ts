@@ -25,7 +25,6 @@ export async function startLlm(t: TestContextLike, { packs = [], config = {}, no
   // The sections' own types belong to the real config pack; here the test is the file.
   const values = stub(Config, {
     get: section => (config[section.name] ?? section.default) as never,
-    ready: async () => undefined,
     diagnostics: () => []
   })
   await startTestKernel(t, { packs: [values, llm, ...packs, user], ...(now && { now }) })

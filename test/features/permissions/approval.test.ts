@@ -130,7 +130,7 @@ test('a call that is approved for the session runs when that is on record, or ca
         }
       },
       remembered: async () => [],
-      rules: async () => ({ rules: [], unsure: false }),
+      rules: () => ({ rules: [], unsure: false }),
       interactions: () => ({ ask: async () => ({ how: 'answered', answer: { decision: 'approved', scope: 'session' } }) }),
       log: silent,
       home: '/nowhere'
