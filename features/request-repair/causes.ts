@@ -24,6 +24,7 @@ const fields: readonly (readonly [field: string, name: RegExp])[] = [
   ['metadata', /(?<![\w.])metadata/],
   ['context_management', /(?<![\w.])context_management/],
   ['reasoning.summary', /reasoning(\.| )summar/],
+  ['messages.reasoning', /messages\b.*[^\w]reasoning(_content|_details)?\b|property 'reasoning(_content|_details)?'/],
   ['reasoning_effort', /(?<![\w.])reasoning_?effort/]
 ]
 const unknown =

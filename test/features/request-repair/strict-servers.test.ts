@@ -148,3 +148,24 @@ for (const [words, every] of demands) {
     assert.deepEqual(thoughts, [' ', ' ', 'hm'])
   })
 }
+
+const refusals = [
+  "'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : property 'reasoning_content' is unsupported)]",
+  "messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported",
+  "Extra inputs are not permitted, field: 'messages[2].reasoning_content', value: 'hm'",
+  "property 'reasoning_content' is unsupported"
+]
+for (const words of refusals) {
+  test(`reasoning goes back to no server that does not know its field (${words})`, async t => {
+    const knowsNone: Judge = messages => (messages.some(message => 'reasoning_content' in message) ? refusal(400, words) : undefined)
+    const { upstream, reasons, ask } = await bench(t, knowsNone, 0, [
+      [{ thinking: 'hm' }, call('call_1')],
+      [{ thinking: 'so' }, { text: 'one' }]
+    ])
+
+    await ask('a')
+    await ask('b')
+
+    assert.deepEqual([reasons(), upstream.requests.length], [['completed', 'completed'], 4])
+  })
+}
