@@ -1,6 +1,6 @@
 /** A goal as it is on record, what follows from its journal, and how clients see it. Pure. */
 import { nullable, type Static, Type } from '../../kernel/index.ts'
-import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, type StateSpec, sessionForked } from '../history/index.ts'
+import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, recordTypes, type StateSpec, sessionForked } from '../history/index.ts'
 import { type ModelPrice, noUsage, sumUsage, TokenUsage, totalCost } from '../llm/index.ts'
 import { Actor, GoalChange, type GoalSnapshot, GoalStatus, goalUpdated } from './contract.ts'
 
@@ -47,15 +47,13 @@ export interface GoalState {
 }
 
 /** Written by a process that works. What closes a journal that was cut off has the time of the next process. */
-const isWork = (record: HistoryRecord): boolean =>
-  goalRecord.is(record) ||
-  goalTurn.is(record) ||
-  ['turn.started', 'step.begin', 'step.message'].includes(record.type) ||
-  (record.type === 'step.end' && record.reason !== 'interrupted')
+const work = recordTypes(goalRecord, goalTurn, 'turn.started', 'step.begin', 'step.message', 'step.end')
+const isWork = (record: HistoryRecord): boolean => work.has(record.type) && record.reason !== 'interrupted'
 
 export const goalState: StateSpec<GoalState> = {
   name: 'goals',
   version: 2,
+  records: recordTypes(...work, sessionForked),
   initial: () => ({ seen: 0 }),
   reduce(state, record) {
     const next: GoalState = isWork(record) ? { ...state, seen: record.time ?? state.seen } : state

@@ -5,7 +5,7 @@
 import { AppError, type LogEntry, type Logger, type LogPositions, type LogStore, yieldToLoop } from '../../kernel/index.ts'
 import { SessionBusy } from '../sessions/index.ts'
 import { logId, protocolVersion } from './contract.ts'
-import { type HistoryRecord, looksAt, type StateSpec, type Tracked } from './define.ts'
+import { type HistoryRecord, lookersOf, looksAt, type StateSpec, type Tracked } from './define.ts'
 import { isMessage } from './message.ts'
 import { checkpoint, told } from './records.ts'
 import { type Rewindable, rewindable } from './rewind.ts'
@@ -47,6 +47,7 @@ export interface AgentLogPorts {
 /** A state that is kept up to date: as it is folded (`rewindable` where undo takes it back), and as others see it. */
 class Live {
   readonly spec: StateSpec<unknown>
+  readonly records: ReadonlySet<string> | undefined
   readonly from: (() => number) | undefined
   value: unknown
   readonly seen: Tracked<unknown>
@@ -55,6 +56,7 @@ class Live {
   constructor(given: StateSpec<unknown>, from?: () => number) {
     this.#rewinds = given.rewinds ?? false
     this.spec = this.#rewinds ? (rewindable(given) as unknown as StateSpec<unknown>) : given // each is called with its own state only
+    this.records = this.spec.records
     this.from = from
     this.value = this.spec.initial()
     this.seen = this.#rewinds ? new Rewound(this) : this
@@ -107,6 +109,9 @@ export class AgentLog {
   readonly #ports: AgentLogPorts
   #telling: Telling
   readonly #live = new Map<string, Live>()
+  /** The same, another list whenever one is added. */
+  #lives: readonly Live[] = []
+  readonly #lookers = lookersOf(() => this.#lives)
   /** States of the last checkpoint that nobody has asked for. */
   #saved = new Map<string, Saved>()
   /** Records that were taken in and are not on disk yet, by write. */
@@ -124,7 +129,7 @@ export class AgentLog {
   constructor(ports: AgentLogPorts) {
     this.#ports = ports
     this.#telling = new Telling(ports.given, ports.written, undefined)
-    for (const spec of ports.states) this.#live.set(spec.name, new Live(spec))
+    for (const spec of ports.states) this.#add(new Live(spec))
   }
 
   /** Where the records on disk end. */
@@ -200,7 +205,7 @@ export class AgentLog {
       const stamped = this.#stamped(record)
       batch.push(stamped)
       drafts.push(this.#draft(stamped, first?.value))
-      for (const live of this.#live.values()) this.#take(live, stamped)
+      for (const live of this.#lookers(stamped)) this.#take(live, stamped)
     }
     const telling = this.#telling.begin()
     this.#unwritten.push(batch)
@@ -265,6 +270,11 @@ export class AgentLog {
       this.#ports.logger.error({ err, type: record.type }, 'the events of a record could not be made')
       return []
     }
+  }
+
+  #add(live: Live): void {
+    this.#live.set(live.spec.name, live)
+    this.#lives = [...this.#live.values()]
   }
 
   #take(live: { readonly spec: StateSpec<unknown>; value: unknown }, record: HistoryRecord, at?: number): void {
@@ -423,7 +433,7 @@ export class AgentLog {
     for (const batch of this.#unwritten) for (const record of batch) this.#take(fresh, record)
     live.value = fresh.value
     // In the same tick, so that no record comes in between; who asked at the same time gets the first one.
-    if (!this.#live.has(spec.name)) this.#live.set(spec.name, live)
+    if (!this.#live.has(spec.name)) this.#add(live)
     this.#saved.delete(spec.name)
   }
 

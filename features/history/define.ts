@@ -39,7 +39,7 @@ export function defineRecord<const T extends string, F extends TObject>(type: T,
 /** Of what looks at records. */
 export interface LooksAtRecords {
   /** Types of the records that it looks at: it gets no others. Default: all of them. */
-  readonly records?: ReadonlySet<string>
+  readonly records?: ReadonlySet<string> | undefined
 }
 
 /** The types of these kinds of records. */
@@ -47,6 +47,22 @@ export const recordTypes = (...kinds: readonly (string | { readonly type: string
   new Set(kinds.map(kind => (typeof kind === 'string' ? kind : kind.type)))
 
 export const looksAt = ({ records }: LooksAtRecords, { type }: { readonly type: string }): boolean => records?.has(type) ?? true
+
+/** Those of `all` that look at records of a type, in order; worked out once per type as long as `all` answers the same list. */
+export function lookersOf<T extends LooksAtRecords>(all: () => readonly T[]): (record: { readonly type: string }) => readonly T[] {
+  let from: readonly T[] | undefined
+  const byType = new Map<string, readonly T[]>()
+  return record => {
+    const now = all()
+    if (now !== from) byType.clear()
+    from = now
+    const known = byType.get(record.type)
+    if (known) return known
+    const found = now.filter(each => looksAt(each, record))
+    byType.set(record.type, found)
+    return found
+  }
+}
 
 /** A state that follows from the records of an agent, one after the other: live and after a restart the same. */
 export interface StateSpec<S> extends LooksAtRecords {

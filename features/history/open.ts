@@ -6,7 +6,7 @@ import { AttachmentsSlot } from './attachments.ts'
 import { logId } from './contract.ts'
 import { savedPrompts } from './conversation-saved.ts'
 import { copiedEpoch } from './copy.ts'
-import { type HistoryRecord, looksAt, recordTypes, type StateSpec } from './define.ts'
+import { type HistoryRecord, lookersOf, looksAt, recordTypes, type StateSpec } from './define.ts'
 import { AgentHistory } from './history.ts'
 import { blobStore, Media, MediaCache } from './media.ts'
 import { checkpoint, promptAccepted, stepBegin, stepEnd, told, toolBegin, toolResult, turnEnded, turnStarted } from './records.ts'
@@ -21,6 +21,7 @@ export function historyOpener(
 ): (agent: AgentHost) => Promise<AgentHistory> {
   const states = ctx.collect(HistoryStates)
   const sources = ctx.collect(RecordEvents)
+  const sourcesOf = lookersOf(() => sources.items())
   const cache = new MediaCache()
   return agent => {
     const { session } = agent
@@ -34,9 +35,7 @@ export function historyOpener(
       states: states.items(),
       media: new Media(agent.store(blobStore), cache, ctx.log, agent.get(AttachmentsSlot)),
       draft: (record, before) =>
-        sources
-          .items()
-          .flatMap(source => (looksAt(source, record) ? source.events(record, before, whom).map(event => ({ ...event, source })) : [])),
+        sourcesOf(record).flatMap(source => source.events(record, before, whom).map(event => ({ ...event, source }))),
       tell: ({ source, ...event }) => source.tell(agent, event),
       known: ({ source, ...event }) => source.known?.(agent, event),
       given: () => ctx.streams.watermark(session.id),

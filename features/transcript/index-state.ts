@@ -2,7 +2,7 @@
  * Where the turns of an agent are in its journal, and what stands beside them. Small however long the history is, and saved in checkpoints: a
  * page reads its own turns and nothing else. Takes a record in once it is on disk.
  */
-import { coreRecord, type HistoryRecord, isMessage, numberOf, type StateSpec } from '../history/index.ts'
+import { coreRecord, type HistoryRecord, isMessage, numberOf, recordTypes, type StateSpec } from '../history/index.ts'
 import { Entities, type SavedEntities } from './entities.ts'
 import type { Meta, Op, Todo, Turn } from './shapes.ts'
 import { turnId } from './timeline.ts'
@@ -178,8 +178,9 @@ export const indexState: StateSpec<TranscriptIndex> = {
   name: 'transcript',
   version: 3,
   initial: () => new TranscriptIndex(),
+  // Positions are known only once a record is on disk; and nobody sees what the disk may still refuse.
+  records: recordTypes(),
   reduce: state => state,
-  // Positions are known then; and nobody sees what the disk may still refuse.
   located: (state, record, at) => state.take(record, at),
   save: state => state.save(),
   load: saved => TranscriptIndex.load(saved as Saved)
