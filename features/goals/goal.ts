@@ -1,6 +1,14 @@
 /** A goal as it is on record, what follows from its journal, and how clients see it. Pure. */
 import { nullable, type Static, Type } from '../../kernel/index.ts'
-import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, recordTypes, type StateSpec, sessionForked } from '../history/index.ts'
+import {
+  coreRecord,
+  defineRecord,
+  type HistoryRecord,
+  type RecordEvent,
+  recordTypes,
+  type StateSpec,
+  sessionForked
+} from '../history/index.ts'
 import { type ModelPrice, noUsage, sumUsage, TokenUsage, totalCost } from '../llm/index.ts'
 import { Actor, GoalChange, type GoalSnapshot, GoalStatus, goalUpdated } from './contract.ts'
 
