@@ -33,7 +33,7 @@ export class GoalDriver {
   }
 
   /** At a step boundary. */
-  async stepBegin({ turn_id, step, signal }: TurnInfo): Promise<'stop' | undefined> {
+  stepBegin({ turn_id, step, signal }: TurnInfo): 'stop' | undefined | Promise<undefined> {
     const { keeper } = this
     this.#turn = { turn_id, signal }
     const active = keeper.goal?.status === 'active'
@@ -41,8 +41,7 @@ export class GoalDriver {
       const continues = this.#history.lastTurn()?.origin.name === origin.name
       if (continues) this.#waiting = undefined
       if (!active) return continues ? 'stop' : undefined
-      await keeper.join(turn_id, true)
-      return undefined
+      return keeper.join(turn_id, true).then(() => undefined)
     }
     if (this.#grace?.turn_id === turn_id && step > this.#grace.step) return 'stop'
     const limit = keeper.drives(turn_id) ? keeper.limit(true) : undefined
@@ -56,11 +55,15 @@ export class GoalDriver {
     return { kind: 'deny', output: graceRefusal(this.#grace.limit) }
   }
 
-  async turnEnd({ turn_id }: TurnInfo): Promise<void> {
-    const { keeper } = this
+  turnEnd({ turn_id }: TurnInfo): Promise<void> | undefined {
     const grace = this.#grace?.turn_id === turn_id ? this.#grace.limit : undefined
     this.#grace = undefined
-    if (!keeper.drives(turn_id) || keeper.goal?.status !== 'active') return
+    return this.keeper.drives(turn_id) && this.keeper.goal?.status === 'active' ? this.#after(turn_id, grace) : undefined
+  }
+
+  /** A turn that worked on the goal has ended. `grace`: the limit for which it wrote its end. */
+  async #after(turn_id: number, grace: string | undefined): Promise<void> {
+    const { keeper } = this
     const turn = this.#history.lastTurn()
     const { reason = 'completed', interrupt_reason, error } = turn ?? {}
     const limit = grace ?? keeper.limit(false)

@@ -40,6 +40,9 @@ export default definePack({
     })
     ctx.slot(slot)
     const of = (agent: AgentHost) => agent.get(slot)
+    /** Of an agent that may have a goal; at once, when it is known whether it has. */
+    const ask = <R>(agent: AgentHost, what: (driver: GoalDriver) => R | Promise<R>) =>
+      mayHaveGoal(agent) ? agent.whenOpen(slot, what) : undefined
     const main = async (session: Session) => of(await session.main())
 
     ctx.own(
@@ -48,19 +51,10 @@ export default definePack({
         if (agent && session.writable) await of(agent)
       })
     )
-    ctx.tap(turns.stepBegin, info => (mayHaveGoal(info.agent) ? of(info.agent).then(goal => goal.stepBegin(info)) : undefined))
-    ctx.tap(turns.turnEnd, info => (mayHaveGoal(info.agent) ? of(info.agent).then(goal => goal.turnEnd(info)) : undefined))
-    ctx.tap(
-      toolHooks.before,
-      context => (mayHaveGoal(context.env.agent) ? of(context.env.agent).then(goal => goal.guard(context)) : undefined),
-      {
-        stage: -100
-      }
-    )
-    ctx.contribute(StepInjectors, {
-      variant: 'goal',
-      inject: info => (mayHaveGoal(info.agent) ? of(info.agent).then(goal => goal.remind(info)) : undefined)
-    })
+    ctx.tap(turns.stepBegin, info => ask(info.agent, driver => driver.stepBegin(info)))
+    ctx.tap(turns.turnEnd, info => ask(info.agent, driver => driver.turnEnd(info)))
+    ctx.tap(toolHooks.before, context => ask(context.env.agent, driver => driver.guard(context)), { stage: -100 })
+    ctx.contribute(StepInjectors, { variant: 'goal', inject: info => ask(info.agent, driver => driver.remind(info)) })
     ctx.on(promptCompleted, ({ session_id, subject, payload }) => {
       const opened =
         subject === 'main' && payload.reason === 'blocked'

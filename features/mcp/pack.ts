@@ -116,9 +116,9 @@ export default definePack({
 
     ctx.contribute(ToolSets, { name: 'mcp', tools: agent => agent.session.peek(slot)?.tools ?? [] })
     // Whoever configured servers wants them in the first turn; one that hangs holds it up for a moment only.
-    ctx.tap(turns.stepBegin, async ({ agent, step }) => {
-      if (step === 1) await agent.session.peek(slot)?.ready(ctx.config.first_turn_ms)
-      return undefined
+    ctx.tap(turns.stepBegin, ({ agent, step }) => {
+      const use = step === 1 ? agent.session.peek(slot) : undefined
+      return use?.ready(ctx.config.first_turn_ms).then(() => undefined)
     })
     const own = plugins()
     if (own) ctx.own(own.onChange(() => pools.refresh()))

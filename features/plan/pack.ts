@@ -14,12 +14,6 @@ import { beginState, planState, reminderVariant, revisionState } from './state.t
 import { reminderOf, subagentReminder } from './texts.ts'
 import { createEnterPlanMode, createExitPlanMode, type PlanPorts } from './tools.ts'
 
-/** What hangs on an agent. `plan`: as soon as its records are read. */
-interface Opening {
-  readonly ready: Promise<AgentPlan>
-  plan?: AgentPlan
-}
-
 export default definePack({
   name: 'plan',
   area: 'Agent',
@@ -40,27 +34,22 @@ export default definePack({
     }
     /** Main agents that were made just now: their session begins. */
     const created = new WeakSet<AgentHost>()
-    const slot = defineSlot<Opening, AgentHost>('plan', agent => {
-      const opening: Opening = { ready: open(agent, created.has(agent)) }
-      opening.ready.then(
-        plan => {
-          opening.plan = plan
-        },
-        err => {
-          if (agent.scope.closed || ctx.signal.aborted) return
-          ctx.log.error({ err, session_id: agent.session.id }, 'the plan mode of an agent could not be read')
-          void agent.drop(slot) // the next look tries again
-        }
-      )
+    const slot = defineSlot<Promise<AgentPlan>, AgentHost>('plan', agent => {
+      const opening = open(agent, created.has(agent))
+      opening.catch(err => {
+        if (agent.scope.closed || ctx.signal.aborted) return
+        ctx.log.error({ err, session_id: agent.session.id }, 'the plan mode of an agent could not be read')
+        void agent.drop(slot) // the next look tries again
+      })
       return opening
     })
     ctx.slot(slot)
-    const planOf = (agent: AgentHost) => agent.get(slot).ready
+    const planOf = async (agent: AgentHost) => agent.whenOpen(slot, plan => plan)
     ctx.on(agentCreated, ({ session_id, subject }) => {
       const agent = sessions.loaded(session_id)?.agent(subject)
       if (agent?.record.type !== 'main') return
       created.add(agent)
-      agent.get(slot)
+      planOf(agent).catch(() => undefined) // it is logged
     })
     // The status shows plan mode as soon as the session can be seen.
     ctx.own(
@@ -104,18 +93,21 @@ export default definePack({
 
     ctx.contribute(StepInjectors, {
       variant: reminderVariant,
-      async inject({ agent }, history) {
-        const plan = await planOf(agent)
-        const last = history.reminder(reminderVariant)
-        if (!plan.active && callerOf(agent)) return subagentReminder((await planning(agent)) !== undefined, last?.form)
-        const written = async () => (await plan.read().catch(() => '')) !== '' // what cannot be read, the review says
-        return await reminderOf({ state: plan.state, file: plan.file ?? '', lost: last === undefined, written })
-      }
+      inject: ({ agent }, history) =>
+        agent.whenOpen(slot, plan => {
+          const last = history.reminder(reminderVariant)
+          const { state } = plan
+          if (!state.active && callerOf(agent)) return planning(agent).then(its => subagentReminder(its !== undefined, last?.form))
+          if (!state.active && !state.told) return undefined
+          const written = async () => (await plan.read().catch(() => '')) !== '' // what cannot be read, the review says
+          return reminderOf({ state, file: plan.file ?? '', lost: last === undefined, written })
+        })
     })
     ctx.contribute(StatusFacts, {
       field: 'plan_mode',
       value(agent) {
-        const { plan } = agent.get(slot)
+        const plan = agent.opened(slot)
+        if (!plan) planOf(agent).catch(() => undefined) // it is logged
         return plan ? plan.active : created.has(agent) && agent.record.type === 'main' && byDefault(agent.session)
       },
       initial: byDefault

@@ -108,13 +108,14 @@ export default definePack({
     })
     ctx.contribute(StepInjectors, {
       variant: startVariant,
-      async inject({ agent }, history) {
+      inject({ agent }, history) {
         const there = skills()
         if (!there || agent.id !== 'main' || history.reminder(startVariant) || !list.active.some(({ contents }) => contents.sessionStart)) {
           return undefined
         }
-        const found = await sessionStart(list.active, there, agent.session)
-        return found && { text: found.text, facts: { plugins: found.plugins } }
+        return sessionStart(list.active, there, agent.session).then(
+          found => found && { text: found.text, facts: { plugins: found.plugins } }
+        )
       }
     })
 

@@ -83,44 +83,36 @@ export default definePack({
       }
     })
 
-    const roster = defineSlot('subagents', async (agent: AgentHost) => {
-      const tracked = await (await histories.of(agent)).track(rosterState)
-      shown.set(agent, () => shownOf(tracked.value, agent.session.id))
-    })
-    const shown = new WeakMap<AgentHost, () => readonly unknown[]>()
-    const swarm = defineSlot('swarm-mode', async (agent: AgentHost) => {
+    const slot = defineSlot('subagents', async (agent: AgentHost) => {
       const history = await histories.of(agent)
-      const mode = new SwarmMode(history, await history.track(swarmState), () => void agents.of(agent).then(engine => engine.announce()))
-      swarming.set(agent, mode)
-      return mode
+      const roster = await history.track(rosterState)
+      const changed = () => void agents.of(agent).then(engine => engine.announce())
+      return { roster, swarm: new SwarmMode(history, await history.track(swarmState), changed) }
     })
-    const swarming = new WeakMap<AgentHost, SwarmMode>()
-    ctx.slot(roster)
-    ctx.slot(swarm)
-    const open = async (agent: AgentHost) => {
-      await agent.get(roster)
-      return agent.get(swarm)
-    }
-    /** At once where it is open. */
-    const modeOf = <T>(agent: AgentHost, ask: (mode: SwarmMode) => T | Promise<T>): T | Promise<T> => {
-      const mode = swarming.get(agent)
-      return mode ? ask(mode) : open(agent).then(ask)
-    }
+    ctx.slot(slot)
+    const swarmOf = async (agent: AgentHost) => agent.whenOpen(slot, ({ swarm }) => swarm)
     ctx.own(
       sessions.onLoad(async session => {
         const agent = session.agent('main')
-        if (agent) await open(agent)
+        if (agent) await swarmOf(agent)
         await session.get(profiles).read()
       })
     )
-    ctx.contribute(StatusFacts, { field: 'subagents', places: ['snapshot'], value: agent => shown.get(agent)?.() ?? [] })
-    ctx.contribute(StatusFacts, { field: 'swarm_mode', value: agent => swarming.get(agent)?.on ?? false })
-    ctx.contribute(StepInjectors, { variant: 'swarm_mode', inject: info => modeOf(info.agent, mode => mode.remind(info)) })
-    ctx.tap(turns.turnEnd, ({ agent }) => modeOf(agent, mode => mode.turnEnd()))
+    ctx.contribute(StatusFacts, {
+      field: 'subagents',
+      places: ['snapshot'],
+      value(agent) {
+        const open = agent.opened(slot)
+        return open ? shownOf(open.roster.value, agent.session.id) : []
+      }
+    })
+    ctx.contribute(StatusFacts, { field: 'swarm_mode', value: agent => agent.opened(slot)?.swarm.on ?? false })
+    ctx.contribute(StepInjectors, { variant: 'swarm_mode', inject: ({ agent }) => agent.whenOpen(slot, ({ swarm }) => swarm.remind()) })
+    ctx.tap(turns.turnEnd, ({ agent }) => agent.whenOpen(slot, ({ swarm }) => swarm.turnEnd()))
     ctx.contribute(AgentConfigHandlers, {
       field: 'swarm_mode',
       order: 50,
-      apply: async (session, value) => (await open(await session.main())).set(value === true, 'manual')
+      apply: async (session, value) => (await swarmOf(await session.main())).set(value === true, 'manual')
     })
 
     /** Sessions of one directory that are opened together read once. */
@@ -162,7 +154,7 @@ export default definePack({
       },
       record: async (agent: AgentHost, record: HistoryRecord) => (await histories.of(agent)).append(record),
       timeoutMs: () => config()?.get(subagentSection).timeout_ms ?? subagentSection.default.timeout_ms,
-      enter: async (agent: AgentHost) => (await open(agent)).set(true, 'tool'),
+      enter: async (agent: AgentHost) => (await swarmOf(agent)).set(true, 'tool'),
       pace: () => ({
         ...usualPace,
         spacing_ms: ctx.config.swarm_spacing_ms,

@@ -1,6 +1,5 @@
 /** Swarm mode: whether an agent is to split its work among others. On by its user until it is off, by the tool until its turn ends. */
 import { oneOf, Type } from '../../kernel/index.ts'
-import type { TurnInfo } from '../agent/index.ts'
 import { defineRecord, type History, recordTypes, type StateSpec, type Tracked } from '../history/index.ts'
 
 export const modeRecord = defineRecord('swarm.mode', Type.Object({ on: Type.Boolean(), trigger: oneOf(['manual', 'tool']) }))
@@ -44,11 +43,11 @@ export class SwarmMode {
   }
 
   /** What the tool switched on ends with the turn. */
-  async turnEnd(): Promise<void> {
-    if (this.on && this.#state.value.trigger === 'tool') await this.set(false, 'tool')
+  turnEnd(): Promise<void> | undefined {
+    return this.on && this.#state.value.trigger === 'tool' ? this.set(false, 'tool') : undefined
   }
 
-  remind(_info: TurnInfo): { readonly text: string; readonly facts: Readonly<Record<string, unknown>> } | undefined {
+  remind(): { readonly text: string; readonly facts: Readonly<Record<string, unknown>> } | undefined {
     const last = this.#history.reminder('swarm_mode')
     const { on, trigger } = this.#state.value
     if (on) return trigger === 'manual' && last?.on !== true ? { text: entered, facts: { on } } : undefined

@@ -18,7 +18,7 @@ import {
   taskTerminated
 } from './contract.ts'
 import { eventsOf, startedRecord, taskState, terminatedRecord } from './records.ts'
-import { statusReminder } from './reminder.ts'
+import { statusReminder, statusVariant } from './reminder.ts'
 import { Tasks } from './service.ts'
 import { TaskTable } from './table.ts'
 import { backgroundResult } from './texts.ts'
@@ -91,14 +91,11 @@ export default definePack({
       stop: async (agent, id, cause, options) => (await tableOf(agent)).stop(id, cause, options),
       backgroundResult
     })
-    ctx.contribute(
-      StepInjectors,
-      statusReminder(tableOf, () => ctx.now())
-    )
-    ctx.tap(hooks.stepBegin, async ({ agent }) => {
-      await (await tableOf(agent)).telling.tellWithStep()
-      return undefined
+    ctx.contribute(StepInjectors, {
+      variant: statusVariant,
+      inject: ({ agent }, history) => agent.whenOpen(tables, table => statusReminder(table, history, ctx.now()))
     })
+    ctx.tap(hooks.stepBegin, ({ agent }) => agent.whenOpen(tables, ({ telling }) => telling.tellWithStep()?.then(() => undefined)))
 
     ctx.contribute(UndoFollowers, { name: 'tasks', undone: async (agent, from) => (await tableOf(agent)).undone(from) })
 

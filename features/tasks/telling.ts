@@ -61,13 +61,13 @@ export class Telling {
     }
   }
 
-  async tellAll(which: (entry: TaskEntry) => boolean): Promise<void> {
-    for (const entry of this.#state.value.entries) if (isUntold(entry) && which(entry)) await this.tell(entry)
+  async tellAll(which: (entry: TaskEntry) => boolean, admission = this.#admission()): Promise<void> {
+    for (const entry of this.#state.value.entries) if (isUntold(entry) && which(entry)) await this.tell(entry, admission)
   }
 
   /** What the agent was not told of yet comes with the step that begins: after an undo, a close, a disk that refused. */
-  async tellWithStep(): Promise<void> {
-    for (const entry of this.#state.value.entries) if (isUntold(entry)) await this.tell(entry, 'activeOrNextTurn')
+  tellWithStep(): Promise<void> | undefined {
+    return this.#state.value.entries.some(isUntold) ? this.tellAll(() => true, 'activeOrNextTurn') : undefined
   }
 
   /** Calls that wait for the task; they do not any more. */

@@ -78,6 +78,8 @@ export class Hosts {
 
 interface Filled {
   readonly value: unknown
+  /** What `value` promised, once somebody has waited for it by `whenOpen`. */
+  opened?: unknown
   readonly forget: () => Promise<void>
 }
 
@@ -115,6 +117,23 @@ export abstract class SlotHost {
   /** The value if it was opened already. */
   peek<T, H extends SlotHost>(slot: Slot<T, H>): T | undefined {
     return this.#filled.get(slot)?.value as T | undefined
+  }
+
+  /** What the slot's promise has resolved to, when that is known by now. */
+  opened<T, H extends SlotHost>(slot: Slot<Promise<T>, H>): T | undefined {
+    return this.#filled.get(slot)?.opened as T | undefined
+  }
+
+  /** Hands what the slot's promise resolves to over to `use`: at once where it is known, so that nobody has to wait. */
+  whenOpen<T, R, H extends SlotHost>(slot: Slot<Promise<T>, H>, use: (opened: T) => R | Promise<R>): R | Promise<R> {
+    const known = this.opened(slot)
+    if (known !== undefined) return use(known)
+    const value = this.get(slot)
+    const filled = this.#filled.get(slot)
+    return value.then(opened => {
+      if (filled) filled.opened = opened
+      return use(opened)
+    })
   }
 
   /** Closes the value of a slot; the next `get` opens a new one. */

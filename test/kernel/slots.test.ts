@@ -105,3 +105,27 @@ test('a value that fails or hangs when it is closed is put down to the pack of i
     ['keeper: close of slot clumsy failed: no', 'keeper: close of slot stuck failed: took longer than 30 ms and was given up']
   )
 })
+
+test('what a slot has opened is handed over at once from then on, and anew after it was dropped', async () => {
+  class Host extends SlotHost {
+    store(): never {
+      throw new Error('no stores')
+    }
+  }
+  const host = new Host(testEnvironment().hosts)
+  let count = 0
+  const slot = defineSlot('counted', async () => ({ number: ++count }))
+
+  assert.equal(host.opened(slot), undefined)
+  const first = host.whenOpen(slot, ({ number }) => number)
+  assert.ok(first instanceof Promise)
+  assert.equal(await first, 1)
+  assert.deepEqual([host.opened(slot), host.whenOpen(slot, ({ number }) => number)], [{ number: 1 }, 1])
+
+  await host.drop(slot)
+  assert.equal(host.opened(slot), undefined)
+  assert.equal(await host.whenOpen(slot, ({ number }) => number), 2)
+  const failing = defineSlot('failing', () => Promise.reject(new Error('not today')))
+  await assert.rejects(async () => host.whenOpen(failing, () => 0), /not today/)
+  assert.equal(host.opened(failing), undefined)
+})
