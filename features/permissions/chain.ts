@@ -7,10 +7,10 @@ import { homeOfUser } from '../../kernel/index.ts'
 import { type FileAccess, isInside, isProtected, plansDir, type Surroundings, type ToolExecution } from '../tools/index.ts'
 import type { Approval, PermissionMode } from './contract.ts'
 import { isControlFile, type WorkTree } from './control-files.ts'
-import { allows, firstOf, mayConcern, meansPath, type Rule, ruleFor } from './rules.ts'
+import { allows, firstOf, mayConcern, meansPath, partsOf, type Rule, type RuledCall, ruleFor, rulesFor } from './rules.ts'
 
-/** What a policy sees of a call. */
-interface CallFacts extends Surroundings {
+/** What is decided about. */
+interface JudgedCall extends Surroundings {
   readonly tool: string
   readonly execution: ToolExecution
   readonly mode: PermissionMode
@@ -22,6 +22,11 @@ interface CallFacts extends Surroundings {
   readonly remembered: readonly Approval[]
   /** The git work tree around the working directory; looked up at the first call. */
   readonly workTree: () => Promise<WorkTree | undefined>
+}
+
+/** What a policy sees of a call: also its parts, and the rules for its tool. */
+interface CallFacts extends JudgedCall, RuledCall {
+  readonly execution: ToolExecution
 }
 
 /** `deny` carries the text for the model. */
@@ -117,9 +122,11 @@ const chain: readonly Policy[] = [
   workTreeWrite
 ]
 
-export async function decide(facts: CallFacts): Promise<Opinion> {
+export async function decide(call: JudgedCall): Promise<Opinion> {
+  const facts: CallFacts = { ...call, own: rulesFor(call.tool, call.rules), parts: partsOf(call.execution) }
   for (const policy of chain) {
-    const opinion = await policy(facts)
+    const said = policy(facts)
+    const opinion = said instanceof Promise ? await said : said
     if (opinion) return opinion
   }
   return ask
@@ -133,11 +140,10 @@ function pathsOf({ execution }: CallFacts): FileAccess[] {
 /** The deny rule of Read or Write for a file of the call. What a search finds is filtered by the search itself (`ToolAuthority.readable`). */
 async function deniedAccess(facts: CallFacts): Promise<Rule | undefined> {
   const { rules, cwd } = facts
-  const denying = rules.filter(rule => rule.decision === 'deny')
   for (const { kind, path, recursive } of pathsOf(facts)) {
-    const tool = kind === 'write' ? 'Write' : 'Read'
-    const means = ({ pattern }: Rule) => meansPath(pattern, tool, path, { cwd, home: homeOfUser() })
-    const rule = recursive || kind === 'readwrite' ? undefined : await firstOf(denying, means)
+    if (recursive || kind === 'readwrite') continue
+    const { deny } = rulesFor(kind === 'write' ? 'Write' : 'Read', rules)
+    const rule = await firstOf(deny, denying => meansPath(denying, path, { cwd, home: homeOfUser() }))
     if (rule) return rule
   }
   return undefined

@@ -13,7 +13,7 @@ import {
 import { decide } from './chain.ts'
 import type { Approval, Permissions } from './contract.ts'
 import { findWorkTree } from './control-files.ts'
-import { meansPath, type Rule } from './rules.ts'
+import { meansPath, type Rule, rulesFor } from './rules.ts'
 
 export interface GatePorts {
   readonly permissions: Permissions
@@ -50,8 +50,8 @@ export async function permit(context: ToolCallContext, ports: GatePorts): Promis
 /** Whether deny rules of Read leave a file (absolute path, links resolved) to a search that works in `cwd`. */
 export async function readable(rules: readonly Rule[], cwd: string): Promise<(path: string) => boolean> {
   const places = { cwd: await withoutLinks(cwd), home: homeOfUser() }
-  const denying = rules.filter(rule => rule.decision === 'deny').map(rule => rule.pattern)
-  return path => !denying.some(pattern => meansPath(pattern, 'Read', path, places))
+  const { deny } = rulesFor('Read', rules)
+  return path => !deny.some(rule => meansPath(rule, path, places))
 }
 
 async function askUser(context: ToolCallContext, interactions: Interactions, ports: GatePorts): Promise<ToolDecision> {

@@ -21,12 +21,30 @@ export interface Rule {
   readonly reason?: string
 }
 
+/** The rules that may concern calls of a tool, in order. */
+type ToolRules = Readonly<Record<Decision, readonly Rule[]>>
+
 /** A call and the rules that may concern it. */
-interface RuledCall {
-  readonly tool: string
-  readonly execution: Pick<ToolExecution, 'approval_argument' | 'parts' | 'uncertain'>
-  /** In order. */
-  readonly rules: readonly Rule[]
+export interface RuledCall {
+  /** Those for its tool. */
+  readonly own: ToolRules
+  readonly parts: readonly RulePart[]
+  readonly execution: Pick<ToolExecution, 'uncertain'>
+}
+
+const known = new WeakMap<readonly Rule[], Map<string, ToolRules>>()
+
+/** Worked out once per list of rules and name of a tool. */
+export function rulesFor(tool: string, rules: readonly Rule[]): ToolRules {
+  const byTool = known.get(rules) ?? new Map<string, ToolRules>()
+  known.set(rules, byTool)
+  const found = byTool.get(tool)
+  if (found) return found
+  const own = rules.filter(({ pattern }) => matchText(pattern.tool, tool))
+  const of = (decision: Decision) => own.filter(rule => rule.decision === decision)
+  const made = { deny: of('deny'), ask: of('ask'), allow: of('allow') }
+  byTool.set(tool, made)
+  return made
 }
 
 /** Parses `Tool`, `Tool(args)`, `Tool(!args)`; empty parentheses mean no arguments given. Undefined when the text is no pattern. */
@@ -41,18 +59,16 @@ function parsePattern(text: string): Pattern | undefined {
 }
 
 /** The first rule of a denying or asking kind that means the call: any part of it is enough, read widely. */
-export async function ruleFor({ tool, execution, rules }: RuledCall, decision: 'deny' | 'ask'): Promise<Rule | undefined> {
-  const parts = partsOf(execution)
-  return await firstOf(rules, ({ decision: kind, pattern: { tool: name, args, not } }) => {
-    if (kind !== decision || !matchText(name, tool)) return false
-    return args === undefined || anyOf(parts, part => (not ? !part.covers(args) : part.names(args)))
-  })
+export function ruleFor({ own, parts }: RuledCall, decision: 'deny' | 'ask'): Promise<Rule | undefined> {
+  return firstOf(
+    own[decision],
+    ({ pattern: { args, not } }) => args === undefined || anyOf(parts, part => (not ? !part.covers(args) : part.names(args)))
+  )
 }
 
 /** Whether the allowing rules together cover the call: each part is covered by one of them, read narrowly. */
-export async function allows({ tool, execution, rules }: RuledCall): Promise<boolean> {
-  const allowing = rules.filter(({ decision, pattern }) => decision === 'allow' && matchText(pattern.tool, tool)).map(rule => rule.pattern)
-  const parts = partsOf(execution)
+export async function allows({ own, parts, execution }: RuledCall): Promise<boolean> {
+  const allowing = own.allow.map(rule => rule.pattern)
   const covered = (part: RulePart) =>
     allowing.some(
       ({ args, not }) =>
@@ -62,10 +78,9 @@ export async function allows({ tool, execution, rules }: RuledCall): Promise<boo
 }
 
 /** Whether the call may be meant by a rule of this kind: it does not tell what it does, or something in it may be what the rule means. */
-export async function mayConcern({ tool, execution, rules }: RuledCall, decision: 'deny' | 'ask'): Promise<boolean> {
-  const parts = partsOf(execution)
-  return await anyOf(rules, ({ decision: kind, pattern: { tool: name, args, not } }) => {
-    if (kind !== decision || args === undefined || !matchText(name, tool)) return false
+export function mayConcern({ own, parts, execution }: RuledCall, decision: 'deny' | 'ask'): Promise<boolean> {
+  return anyOf(own[decision], ({ pattern: { args, not } }) => {
+    if (args === undefined) return false
     return execution.uncertain || (!not && anyOf(parts, part => part.suspects?.(args) === true))
   })
 }
@@ -85,12 +100,13 @@ async function anyOf<T extends object>(items: readonly T[], fits: (item: T) => b
   return (await firstOf(items, fits)) !== undefined
 }
 
-/** Whether a pattern means a file as this tool would touch it. */
-export function meansPath({ tool, args, not }: Pattern, name: string, path: string, places: { cwd: string; home: string }): boolean {
-  return matchText(tool, name) && (args === undefined || matchPath(args, path, places) !== not)
+/** Whether a rule of Read or Write means a file as that tool would touch it. */
+export function meansPath({ pattern: { args, not } }: Rule, path: string, places: { cwd: string; home: string }): boolean {
+  return args === undefined || matchPath(args, path, places) !== not
 }
 
-function partsOf({ parts, approval_argument: text }: RuledCall['execution']): readonly RulePart[] {
+/** What rules judge of a call. */
+export function partsOf({ parts, approval_argument: text }: Pick<ToolExecution, 'approval_argument' | 'parts'>): readonly RulePart[] {
   if (parts) return parts
   const matches = (pattern: string) => matchText(pattern, text ?? '')
   return text === undefined ? [] : [{ covers: matches, names: matches }]
