@@ -41,10 +41,45 @@ test('a server that begins to beat removes the beats of servers that are gone, a
   assert.deepEqual(warned, [])
 })
 
+const made = (home: string, server_id: string) => new Leases({ home, server_id, log: { warn: () => undefined } })
+
+test('a server beats as long as it has a lease', { timeout: 20_000 }, async t => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const home = await freshDir()
+  const leases = made(home, 'MINE')
+  const [first, second] = await Promise.all(['s1', 's2'].map(name => leases.acquire(join(home, 'sessions', name))))
+  for (const beat of [2, 3]) {
+    t.mock.timers.tick(1000)
+    const text = String(beat).padStart(12, '0')
+    while (!(await readFile(join(home, 'server', 'beats', 'MINE'), 'utf8')).startsWith(text)) await new Promise(setImmediate)
+    await first?.release()
+  }
+  await second?.release()
+  await leases.close()
+})
+
+test('what a dead holder was about to put into its place goes with its lease', async () => {
+  const home = await freshDir()
+  const dir = join(home, 'sessions', 's1')
+  const [mine, other] = [made(home, 'MINE'), made(home, 'OTHER')]
+  const lost = await other.acquire(dir)
+  await writeFile((await lost?.temporary()) as string, 'half')
+  const { pid } = spawnSync(process.execPath, ['-e', ''])
+  const lock = JSON.parse(await readFile(join(dir, 'lock'), 'utf8')) as Record<string, unknown>
+  assert.equal(lock.pid, process.pid)
+  await writeFile(join(dir, 'lock'), JSON.stringify({ ...lock, pid }))
+  const before = await readdir(dir)
+
+  const taken = await mine.acquire(dir)
+
+  assert.deepEqual([before.length, await readdir(dir), (taken?.fence ?? 0) > (lost?.fence ?? 0)], [2, ['lock'], true])
+  await taken?.release()
+  await Promise.all([mine, other].map(leases => leases.close()))
+})
+
 test('who has an index hears that another server took a lease, as long as that server is there and once after it', async () => {
   const home = await freshDir()
-  const made = (server_id: string) => new Leases({ home, server_id, log: { warn: () => undefined } })
-  const [mine, other] = [made('MINE'), made('OTHER')]
+  const [mine, other] = [made(home, 'MINE'), made(home, 'OTHER')]
   const own = await mine.acquire(join(home, 'sessions', 's1'))
   await utimes(join(home, 'server', 'beats'), new Date(0), new Date(0)) // so that it need not wait for the next tick of the file system
   const alone = await mine.elsewhere()

@@ -154,6 +154,19 @@ test('an error event ends the stream with the class that its type names', async 
   ])
 })
 
+test('an event is what its data say; its name in the stream counts where they say nothing', async t => {
+  const line = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+  const { type: _, ...delta } = grow(0, { type: 'text_delta', text: 'lo' })
+  const events = [
+    line('message', start(0, { type: 'text', text: '' })),
+    line('message', grow(0, { type: 'text_delta', text: 'hel' })),
+    line('content_block_delta', delta)
+  ]
+  const { run } = await bench(t, [[{ raw: events.join('') }]])
+
+  assert.equal(joined(await run(), 'text'), 'hello')
+})
+
 test('unknown events and blocks are passed over', async t => {
   const { run } = await bench(t, [
     [raw({ type: 'later' }, start(0, { type: 'server_tool_use', id: 's', name: 'web' }), stop(0), {}), { text: 'hi' }]

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { errorIn, statusError, streamError } from '../../../features/llm/index.ts'
+import { transportError } from '../../../features/llm/transport-errors.ts'
 import { providerErrors } from './provider-errors.ts'
 
 const meanings = {
@@ -87,6 +88,14 @@ test('Retry-After counts in whole positive seconds, however many; anything else 
 
   assert.deepEqual(['1', '30', '86400'].map(after), [1000, 30_000, 86_400_000])
   for (const value of ['0', '-1', '1.5', '', 'soon', 'Wed, 21 Oct 2026 07:28:00 GMT', '5, 7']) assert.equal(after(value), undefined, value)
+})
+
+test('a request that cannot be built is not tried again, and what is wrong with it is not quoted', () => {
+  for (const code of ['UND_ERR_INVALID_ARG', 'ERR_INVALID_URL', 'ERR_INVALID_CHAR']) {
+    const error = transportError(Object.assign(new Error('invalid header value: key-1'), { code }), 'host')
+    assert.deepEqual([error.code, error.name, error.retryable], ['provider.api_error', 'RequestError', false])
+    assert.doesNotMatch(error.message, /key-1/)
+  }
 })
 
 test('a complaint about the effort names the configuration', () => {

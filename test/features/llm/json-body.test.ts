@@ -13,6 +13,7 @@ const values: Readonly<Record<string, unknown>> = {
   'a body of nothing': {},
   'a list': [1, 'two'],
   'a long picture': { messages: [{ image: base64 }, { url: `data:image/png;base64,${base64}`, again: base64 }] },
+  'a long picture beside a long text': { messages: [{ image: base64, text: '世界'.repeat(50_000), more: 'line\n'.repeat(50_000) }] },
   'long texts that need escapes': { a: 'line\n'.repeat(50_000), b: '世界'.repeat(50_000), c: `${base64}"`, d: `${base64}\\` }
 }
 for (const [title, value] of Object.entries(values)) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defaultModelSection, modelsSection, providersSection, providerToWire, thinkingSection } from '../../../features/llm/index.ts'
+import { reviewProviders } from '../../../features/llm/review.ts'
 import { problems } from '../../../kernel/index.ts'
 
 test('a provider is shown without secrets', () => {
@@ -24,6 +25,15 @@ test('unknown keys are accepted, wrong types are not', () => {
     problems(modelsSection.schema, { m: { ...record, max_context_size: '1' } }).map(detail => detail.path),
     ['m.max_context_size']
   )
+})
+
+test('a record without authentication is told of each credential that it does not use', () => {
+  const oauth = { storage: 'file', key: 'k' } as const
+  const told = (record: object) => reviewProviders({ p: { type: 'svc', ...record } }).map(({ path, refused }) => [path, refused])
+  assert.deepEqual(told({ auth: 'none' }), [])
+  for (const record of [{ oauth }, { api_key: 'k' }, { oauth, api_key: 'k' }])
+    assert.deepEqual(told({ ...record, auth: 'none' }), [['p.auth', false]], JSON.stringify(record))
+  assert.deepEqual(told({ oauth, api_key: 'k' }), [['p.oauth', true]])
 })
 
 test('the environment can define a model, in memory and as default', () => {
