@@ -126,6 +126,7 @@ export function missingType(schema: Json): string | undefined {
   if (instead.some(keyword => schema[keyword] !== undefined)) return undefined
   const values = Array.isArray(schema.enum) ? schema.enum : schema.const === undefined ? [] : [schema.const]
   const types = new Set(values.filter(value => value !== null).map(typeOfValue))
+  if (types.has('number')) types.delete('integer')
   const [type] = types
   if (types.size === 1) return type
   if (schema.properties !== undefined || schema.additionalProperties !== undefined || schema.required !== undefined) return 'object'

@@ -1,7 +1,7 @@
 /** Schemas of tools as they come from servers that nobody here wrote: what is made of them stays small, and is made in no time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inlineRefs, objectSchema } from '../../../features/llm/index.ts'
+import { inlineRefs, missingType, objectSchema } from '../../../features/llm/index.ts'
 
 test('types that refer to each other do not multiply: the outer ones come whole, those far inside only by their type', () => {
   const names = Array.from({ length: 12 }, (_, at) => `T${at}`)
@@ -38,6 +38,20 @@ test('parameters that are a reference are what it points at', () => {
   const { $defs: _, ...call } = objectSchema({ type: 'object', $ref: '#/$defs/Call', $defs: { Call } })
 
   assert.deepEqual(call, { type: 'object', properties: { at: { type: 'object' } }, required: ['at'] })
+})
+
+test('a schema without a type is of the type that its other keywords speak of, a text where none does', () => {
+  const types: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
+    integer: [{ const: 5 }, { enum: [1, null, 2] }],
+    number: [{ const: 0.5 }, { enum: [0.5, 1] }, { enum: [1, 0.5] }, { minimum: 0 }, { maximum: 1 }],
+    boolean: [{ const: false }],
+    array: [{ const: [] }, { items: {} }, { prefixItems: [] }],
+    object: [{ const: {} }, { properties: {} }, { additionalProperties: false }, { required: [] }],
+    string: [{}, { const: 'a' }, { enum: ['a', 1] }, { description: 'x' }],
+    undefined: [{ type: 'null' }, { anyOf: [] }, { $ref: '#' }]
+  }
+  for (const [type, schemas] of Object.entries(types))
+    for (const schema of schemas) assert.equal(String(missingType(schema)), type, JSON.stringify(schema))
 })
 
 test('thousands of alternatives become one object at once; equal ones count once', () => {
