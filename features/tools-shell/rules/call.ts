@@ -93,8 +93,9 @@ export class Call {
   get readsProgram(): boolean {
     const { program, values } = this
     const rest = values.slice(1)
-    if (rest.some(word => /^(?:-|\/(?:dev|proc)\/(?:stdin|.*\bfd\/.*))$/.test(word)))
-      return program.interpreter || (program.awk && rest.includes('-f'))
+    const isInput = (word: string) => /^(?:-|\/(?:dev|proc)\/(?:stdin|.*\bfd\/.*))$/.test(word.replace(/^(?:-\w*[fE]|--\w+=)(?=.)/, ''))
+    const streams = program.awk || /^g?sed$/.test(program.name)
+    if (rest.some(isInput)) return program.interpreter || (streams && rest.some(word => /^(?:-\w*[fEW]|--(?:exec|file))/.test(word)))
     if (!program.interpreter || /^g?make$|vi|^emacs$|^less$|^more$|^sftp$/.test(program.name)) return false
     if (program.name === 'ed' || program.name === 'ex') return true
     const informs = /^py/.test(program.name) ? /^(?:-h|-V+|--(?:help|version))$/ : /^(?:-[hvV]|--(?:help|test|version))$/
@@ -112,7 +113,7 @@ export class Call {
   /** It runs what comes from its input, of which a rule says nothing. */
   get readsInput(): boolean {
     const { program, values } = this
-    if (program.interpreter || program.awk) return this.readsProgram
+    if (program.interpreter || program.awk || /^g?sed$/.test(program.name)) return this.readsProgram
     const isFlag = /^(?:[-+](?!-(?:help|version)$)|\/(?:dev|proc)\/)/
     return program.scriptReader && values.every((word, at) => at === 0 || isFlag.test(word))
   }

@@ -1,7 +1,8 @@
 /** What a command runs by its words: itself in all forms, commands and scripts among its words, what it reads them from. */
+import { compilePathGlob } from '../../tools/index.ts'
 import type { Call } from './call.ts'
 import { isInput, isNothing } from './files-in.ts'
-import { DYNAMIC, EXPANDING, type Findings, suspicion } from './findings.ts'
+import { DYNAMIC, EXPANDING, type Findings, runsWithin, suspicion } from './findings.ts'
 import { leading } from './flags.ts'
 import { isProgramVariable, programKey, programOf } from './programs.ts'
 import { baseOf, isBash } from './words.ts'
@@ -45,6 +46,7 @@ function begins(call: Call, found: Findings): void {
   const { words, values, program } = call
   const { name } = program
   const rest = values.slice(1)
+  if (/^\/(?:dev|proc)\/(?:.*\/)?(?:fd\/|exe$)/.test(values[0]!)) found.doubt() // what is open there
   found.add(values.join(' '))
   found.add([name, ...rest].join(' '))
   found.add([name.toLowerCase(), ...rest].join(' ')) // some file systems find it under any case
@@ -55,6 +57,7 @@ function begins(call: Call, found: Findings): void {
   if (call.isDynamic(1)) found.suspect([name, DYNAMIC, ...rest.slice(1)].join(' '))
   if (words[1] && found.values.opens(words[1], false)) found.suspect([name, EXPANDING, ...rest.slice(1)].join(' '))
   if (program.computes) for (const word of words.slice(1)) found.computed(word)
+  for (const value of values) if (/^\{\w+\[/.test(value) && runsWithin.test(value)) found.text(value) // {a[i]}>x
   if (name === 'git') git(rest, found)
   const script = program.computes || program.scriptTaker ? call.script : undefined
   if (script !== undefined) {
@@ -70,6 +73,8 @@ function begins(call: Call, found: Findings): void {
       const path = /^\/(?:usr\/)?(?:local\/)?s?bin\/([^/]+)$|[$`]\(?(?:which|command -v|type -[pP]) +([\w.+-]+)/.exec(value)
       if (path) found.add(path[1] ?? path[2] ?? '')
     }
+    const programs = (path: string) => path.startsWith('/') && ['bin', 'sbin', 'usr'].some(compilePathGlob(path.split('/')[1]!))
+    if (values.some((path, at) => at > 0 && call.isDynamic(at) && programs(path))) found.doubt()
   }
   if (program.substitute) {
     const { mark, verbs } = program.substitute
@@ -144,15 +149,47 @@ function texts(call: Call, found: Findings): void {
       ? values.findIndex((word, index) => index > 0 && !word.startsWith('-') && !/^-[Fv]$/.test(values[index - 1]!))
       : 0
   if (at > 0 && call.isDynamic(at, true)) found.doubt()
+  if (at > 0 && awk) pipes(values[at]!, found)
+  if (/^g?sed$/.test(call.program.name) && values.some((text, index) => risks?.(text, index) && runsItsInput(text))) found.doubt()
   if (!call.readsProgram) return
   if (inputs.length === 0 || inputs.includes(undefined)) found.doubt()
   for (const text of inputs) found.program(text ?? '')
 }
 
+/** Longer programs are taken for some that do what is asked about. */
+const PROGRAM_CHARS = 2000
+
+/** `sed` runs what it reads: a command `e`, or a replacement with that flag. */
+function runsItsInput(text: string): boolean {
+  if (text.length > PROGRAM_CHARS) return true
+  return /(?:^|[\s;{}!\d$/,])e\s*(?:$|[;}\n])|s(\W)(?:\\.|(?!\1).)*\1(?:\\.|(?!\1).)*\1[gpiImM\d]*e/s.test(text)
+}
+
+/** Commands at the ends of pipes in `awk`: a text is one, and a shell runs what it gets there; what only the program knows may be any. */
+function pipes(text: string, found: Findings): void {
+  if (!text.includes('|')) return
+  if (text.length > PROGRAM_CHARS) {
+    found.doubt()
+    return
+  }
+  for (const [, quoted = ''] of text.matchAll(/\|&?\s*"((?:\\.|[^"\\])*)"/g))
+    found.later(() => found.text(quoted, { plain: true }), { fed: true, counts: true })
+  const bare = text
+    .replace(/"(?:\\.|[^"\\])*"/gs, '""')
+    .replace(/(^|[\s(,;{!~&|])\/(?:\\.|[^/\\\n])*\//g, '$1""')
+    .replaceAll('||', ' ')
+    .replace(/""\s*\|&?\s*getline/g, '')
+  if (/\|&?\s*(?!\s|&|"").|\|&?\s*""\s*[\w$("]/s.test(bare)) found.doubt()
+}
+
 /** Aliases and settings given on the line, and the subcommands that run what they are given. */
 function git(rest: readonly string[], found: Findings): void {
-  for (const [at, value] of rest.entries()) if (at > 0 && rest[at - 1] === '-c') found.later(() => setting(value, found))
-  if (!rest.some(value => /^(?:bisect|config|filter-branch|for-each-repo|rebase|submodule)$/.test(value))) return
+  for (const [at, value] of rest.entries()) {
+    if (at > 0 && rest[at - 1] === '-c') found.later(() => setting(value, found))
+    const [, helper] = /(?:^|=)ext::(.*)/s.exec(value) ?? []
+    if (helper !== undefined) found.later(() => found.guess(helper.replaceAll('% ', ' ')))
+  }
+  if (!rest.some(value => /^(?:bisect|config|filter-branch|for-each-repo|rebase|remote-ext|submodule)$/.test(value))) return
   for (const value of rest) found.later(() => found.guess(value))
   for (let at = 0; at < rest.length && found.goesOn; at++) {
     const form = rest.slice(at).join(' ')

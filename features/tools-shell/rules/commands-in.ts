@@ -2,7 +2,7 @@
 import type { Assignment, Command } from 'unbash'
 import type { Call } from './call.ts'
 import { lookAt } from './calls.ts'
-import { Findings, suspicion } from './findings.ts'
+import { Findings, runsWithin, suspicion } from './findings.ts'
 import { isProgramVariable } from './programs.ts'
 import type { Found } from './tree.ts'
 import type { Values } from './values.ts'
@@ -22,6 +22,13 @@ function visit({ node, call, children }: Found, found: Findings): void {
       break
     case 'Assignment':
       assigned(node, found)
+      break
+    case 'ArithmeticWord':
+      if (runsWithin.test(node.value)) found.text(node.value.replace(/['"]/g, ''))
+      break
+    case 'ParameterExpansion':
+      found.computed(node.index)
+      if (node.operation?.type === 'Slice') for (const word of [node.operation.offset, node.operation.length]) found.computed(word)
       break
     case 'TestUnary':
       found.computed(node.operand)
@@ -48,7 +55,8 @@ function command(node: Command, call: Call | undefined, found: Findings): void {
 }
 
 /** What the shell runs when it uses the variable, and what programs run that get it from their environment. */
-function assigned({ name, value }: Assignment, found: Findings): void {
+function assigned({ name, index, value }: Assignment, found: Findings): void {
+  found.computed(index)
   for (const word of value.type === 'Word' ? [value] : value.elements) {
     found.computed(word)
     const text = literal(word)

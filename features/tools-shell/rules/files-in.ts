@@ -1,13 +1,15 @@
 /** The files that a line names: those of its redirections, and words that lead to files of the server itself. */
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Redirect, Redirection, SyntaxNode, Word } from 'unbash'
 import { homeOfUser, realAt, yieldToLoop } from '../../../kernel/index.ts'
 import { belongsToHome, compilePathGlob, type FileAccess, isInside, type Surroundings, withoutLinks } from '../../tools/index.ts'
 import { literal, unquoted } from './words.ts'
 
 /** Directories that a line may go to, and words whose links are followed: of more, the names are all there is. */
-const BASES = 5
+const BASES = 10
 const LINKS = 100
+/** Paths that a word may hold. */
+const PIECES = 10
 /** No file has a longer path. */
 const PATH_CHARS = 4096
 
@@ -38,22 +40,28 @@ export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: 
   const redirects: Redirect[] = []
   const words: Word[] = []
   /** Where paths may begin: the line may go elsewhere before a command looks at its own. */
-  const bases = [cwd]
+  const bases = new Set([cwd])
+  let at = cwd
   let moves = false
   for (const node of nodes) {
     if (node.type === 'Redirect' && !isHarmless(node)) redirects.push(node)
     if (node.type === 'Word') words.push(node)
     if (node.type !== 'Command' || !/^(?:cd|pushd|popd)$/.test(node.name?.value ?? '')) continue
     moves = true
-    for (const { text } of node.args) if (bases.length < BASES) bases.push(pathOf(withVariables(unquoted(text)), bases.at(-1) ?? cwd))
+    for (const dir of [homeOfUser(), process.env.OLDPWD ?? cwd]) bases.add(dir) // `cd`, `cd -`
+    for (const each of node.args) {
+      at = targetOf(withVariables(unquoted(each.text)), at, given.home)
+      if (bases.size < BASES) bases.add(at)
+      else if (!bases.has(at)) own.set(each, { kind: 'read', path: given.home }) // it may lead anywhere
+    }
   }
   for (const [index, word] of words.entries()) {
     const others = yieldToLoop()
     if (others) await others
     const value = withVariables(word.value)
     const paths = new Set<string>()
-    for (const text of new Set([value, value.slice(value.indexOf('=') + 1)]))
-      if (text.length <= PATH_CHARS) for (const base of bases) paths.add(pathOf(text, base))
+    if (value.length <= PATH_CHARS)
+      for (const base of bases) for (const text of pathsIn(value, base, given.home)) paths.add(pathOf(text, base))
     let path = [...paths].find(isOwn)
     if (path === undefined && index < LINKS)
       path = (await Promise.all([...paths].map(realAt))).find(real => real !== undefined && isOwn(real))
@@ -79,6 +87,35 @@ export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: 
       return path !== undefined && !moves && isInside(path, root)
     }
   }
+}
+
+/** Texts in a word that may be paths: behind `=`, `:`, `,` and `@`, and glued to a flag. */
+function pathsIn(value: string, base: string, home: string): string[] {
+  const texts = new Set([value, value.slice(value.indexOf('=') + 1), ...value.split(/[=:,@]/, PIECES)])
+  const flag = /^-[^-]*?([/.~].*)/s.exec(value)?.[1]
+  if (/^-[^-]/.test(value)) for (const text of [flag, value.slice(2)]) if (text) texts.add(text)
+  return [...texts].flatMap(text => {
+    const moved = withoutDetours(text, base)
+    const named = /^~[^/]+(\/.*)/s.exec(moved)?.[1] // of some user, or the directory before: any that the home lies below
+    return named === undefined ? [moved] : [moved, ...ancestors(home).map(dir => join(dir, named))]
+  })
+}
+
+/** The directory that `cd` goes to. */
+function targetOf(text: string, base: string, home: string): string {
+  if (text === '-' || text === '~-') return process.env.OLDPWD ?? base
+  const user = /^~[^/+-][^/]*(.*)/s.exec(text)
+  return user ? join(dirname(home), user[1]!) : pathOf(withoutDetours(text, base), base)
+}
+
+/** Without names that lead to a directory which has another one. */
+function withoutDetours(text: string, base: string): string {
+  return text.replace(/^\/proc\/[^/]+\/(?:root(?=\/|$)|(cwd)(?=\/|$))/, (_, isCwd) => (isCwd ? base : '')).replace(/^~\+(?=\/|$)/, base)
+}
+
+function ancestors(path: string): string[] {
+  const above = dirname(path)
+  return above === path ? [] : [above, ...ancestors(above)]
 }
 
 function pathOf(text: string, cwd: string): string {

@@ -28,6 +28,9 @@ export interface Place {
   readonly depth: number
 }
 
+/** In a text that the shell computes with: a command. */
+export const runsWithin = /\$\(|`/
+
 /** What is found may be a command, and what cannot be understood means nothing. */
 export const suspicion = { suspected: true, counts: false }
 
@@ -107,7 +110,7 @@ export class Findings {
   /** Words that the shell computes with run what stands in `$(...)`, also within quotes. */
   computed(word: Word | undefined): void {
     const text = word && literal(word)
-    if (text !== undefined && /\$\(|`/.test(text)) this.text(text)
+    if (text !== undefined && runsWithin.test(text)) this.text(text)
   }
 
   /** The text of a program in another language: whatever may begin a command in it counts as one. */
@@ -116,8 +119,10 @@ export class Findings {
     if (text === '') return
     if (/\bsystem\s*(?:\(\s*)?[$@\w]/.test(text)) this.doubt()
     for (const piece of text.split(/["'`/|;&:{}()[\]!,=\n]/)) {
-      const form = piece.trim().replace(/^-\w(?=\w+ )|^(?:[\d$,]*e|exec|\.?shell|spawn|system|\w+Command)\s+/, '')
-      if (form !== '' && this.goesOn) this.add(form)
+      const form = piece.trim().replace(/^-\w(?=\w+ )|^[-@+]*[@+]|^(?:[\d$,]*e|exec|\.?shell|\.s[hy]\w*|spawn|system|\w+Command)\s+/, '')
+      if (form === '' || !this.goesOn) continue
+      this.add(form)
+      this.guess(form)
     }
   }
 
@@ -125,7 +130,7 @@ export class Findings {
   guess(value: string): void {
     if (!/[\s;&|<>()`$]/.test(value)) return
     const guess = { counts: false, plain: true }
-    this.text(value.replace(/^\+?[!|]\s*/, ''), guess)
+    this.text(value.replace(/^\+?(?:!|\|{1,2}-?)\s*/, ''), guess)
     if (/^-\w/.test(value)) this.text(value.slice(2), guess)
     if (/^-\w*c/.test(value)) this.text(value.replace(/^-\w*?c/, ''), guess)
     if (/^[\w.-]+=/.test(value)) this.text(value.slice(value.indexOf('=') + 1), guess)

@@ -102,11 +102,11 @@ const settingsOf = new Map<string, RegExp>([
   ...list('git hg jj').map(name => [name, /^config$/] as const),
   ['go', /^env$/],
   ['kubectl', /^config$/],
-  ...list('npm pnpm yarn').map(name => [name, /^(?:c|config|explore|set)$/] as const)
+  ...list('npm pnpm yarn').map(name => [name, /^(?:c|config|explore|pkg|set)$/] as const)
 ])
 /** Names of settings whose values are run, or lead to what is run. */
 export const programKey =
-  /alias|askpass|browser|\bcc\b|clean|cmd|codespace|command|credential|cxx|driver|editor|exec|explore|ext|external|filter|fsmonitor|helper|hook|include|insteadof|pack|pager|process|program|shell|smudge|ssh|template|tool|update|vcs|viewer|watch/i
+  /alias|askpass|browser|\bcc\b|clean|cmd|codespace|command|credential|cxx|driver|editor|exec|explore|ext|external|filter|fsmonitor|helper|hook|include|insteadof|pack|pager|process|program|script|shell|smudge|ssh|template|tool|update|vcs|viewer|watch/i
 
 /** Whether programs run what the environment variable says. */
 export function isProgramVariable(name: string): boolean {

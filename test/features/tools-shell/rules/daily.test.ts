@@ -228,6 +228,21 @@ const usual = [
 
 /** Lines of every day that no rule allows. */
 const further = rows(String.raw`
+  awk '/a|b/ { print $1 }' x && awk '$1 ~ /c|d/ || $2 > 3' y
+  awk -F'|' '{ print $2 }' x
+  awk '{ print $1 | "sort -u" }' x
+  awk 'BEGIN { "date" | getline d; print d }'
+  sed 'y/abc/def/' x && sed '/^ *e /d; s/e/x/g' y
+  sed -n '/begin/,/end/{/end/!p}' x
+  sed -i -e 's/one/two/' -e '$a the end' x
+  perl -pe 's/a/b/' x
+  node -e 'for (const x of ["a b", "c"]) console.log(x)'
+  python3 -c 'import json; print(json.load(open("a b.json"))["x y"])'
+  cp /tmp/x/*.log logs && mv /srv/data/*.json .
+  echo $((i + 1)) && a[0]=1
+  gdb -batch -ex bt ./x core
+  sqlite3 a.db '.schema x'
+  cat /proc/cpuinfo && nice cat /proc/meminfo
   docker exec -it web ls -la
   docker run --rm -u $(id -u):$(id -g) -v "$PWD":/x img ls
   git config user.name "$NAME"

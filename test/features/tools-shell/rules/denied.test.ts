@@ -99,6 +99,63 @@ const denied: Table = {
   'curl *': ['CURL x']
 }
 
+/** Further lines that run what a rule means. */
+const further: Table = {
+  'rm *': [
+    ...rows(String.raw`
+      a['$(rm x)']=1
+      ((i='a[$(rm x)]'))
+      echo $((1+'a[$(rm x)]'))
+      for ((i=0; i<1; i+='a[$(rm x)]')); do :; done
+      echo {a['$(rm x)']}>/dev/null
+      awk 'BEGIN{print "x" | "xargs rm"}'
+      awk 'BEGIN{"nice rm x" | getline}'
+      perl -e 'open F, "|xargs rm"'
+      node -e 'require("child_process").execSync("nice rm x")'
+      ed -s y <<< '1w !xargs rm'
+      ed y <<< 'r !nice rm x'
+      LESSOPEN='|-rm x %s' less y
+      LESSOPEN='||-nice rm x %s' less y
+      git -c protocol.ext.allow=always ls-remote 'ext::sh -c rm% x'
+      git remote-ext o 'rm x'
+      git clone -qu 'rm x;' h:r d
+      tclsh <<< 'exec nice rm x'
+      gcc -wrapper rm,-f,x -c y.c
+      npm --editor='rm x' edit y
+      sqlite3 a ".system rm x"
+      sed -f - y <<< '1e rm x'`),
+    "echo ${a['$(rm x)']}",
+    `echo "\${x:0:'a[$(rm y)]'}"`,
+    "make --eval=$'a:\\n\\t-@rm x' a"
+  ]
+}
+
+/** Further lines that do not tell what they run, or may run what a rule means. */
+const furtherAsked: Table = {
+  'rm *': rows(String.raw`
+      awk -v c='nice rm x' 'BEGIN{c | getline}'
+      awk '{$0 | getline}' <<< 'rm x'
+      awk '{print | $0}' y
+      awk '{print | "sh"}' y
+      awk 'BEGIN{print "" | ("r" "m x")}'
+      awk -f/dev/stdin < y
+      awk --file=/dev/stdin < y
+      sed e <<< 'm x'
+      sed 's/^/r/e' <<< 'm x'
+      sed -n '1{s,^,r,;e;}' <<< 'm x'
+      sed -f /dev/stdin x < y
+      cp /bin/r[m] q; ./q x
+      ln -s /???/r? q; ./q x
+      cp /usr/bin/$x q
+      exec 5</bin/r; /dev/fd/5 x
+      nice /proc/self/fd/5 x
+      npm pkg set scripts.x='nice rm y'
+      gdb x <<< 'shell nice rm y'
+      vim -es x <<< '!nice rm y'
+      sqlite3 a <<< '.sy rm x'
+      sqlite3 a <<< ".import '|nice rm x' t"`)
+}
+
 /** Lines under a denying rule that do not tell what they run, or give words to a program that nothing is known of. */
 const asked: Table = {
   'mv *': rows(String.raw`
@@ -254,7 +311,6 @@ const asked: Table = {
       perl -e "system $x"
       ls | xargs -I % % x
       ls | xargs -IX X y
-      sqlite3 a ".system rm x"
       psql -c "\\! rm x"
       mysql -e "\\! rm x"
       ftp <<< "!rm x"
@@ -311,12 +367,14 @@ const otherwise = [
 ]
 
 test('a denying rule finds its command wherever a line runs it', async () => {
-  assert.deepEqual(await wrong(denied, pattern => ({ deny: bash(pattern), allow: [{ tool: 'Bash' }] }), 'deny'), [])
+  for (const table of [denied, further])
+    assert.deepEqual(await wrong(table, pattern => ({ deny: bash(pattern), allow: [{ tool: 'Bash' }] }), 'deny'), [])
 })
 
 test('what a denying rule may mean is asked for, whatever allows it', async () => {
-  assert.deepEqual(await wrong(asked, pattern => ({ deny: bash(pattern), allow: [{ tool: 'Bash' }] }), 'ask'), [])
-  assert.deepEqual(await wrong(asked, pattern => ({ ask: bash(pattern), allow: [{ tool: 'Bash' }] }), 'ask'), [])
+  for (const table of [asked, furtherAsked])
+    for (const decision of ['deny', 'ask'] as const)
+      assert.deepEqual(await wrong(table, pattern => ({ [decision]: bash(pattern), allow: [{ tool: 'Bash' }] }), 'ask'), [])
 })
 
 test('a line is read as the shell does that runs it', async () => {

@@ -343,6 +343,29 @@ test('a home that is reached by a link is the same home', async () => {
   assert.deepEqual(accesses, [{ kind: 'read', path: join(dir, 'home/key') }])
 })
 
+test('a word names a file of the home however it leads there', async () => {
+  const around = { cwd: '/srv/app', home: '/srv/user/.home', agent_dir: '/srv/user/.home/a' }
+  const touched = async (line: string) => (await readLine(line, { shell: 'bash', cwd: '/srv/app', around })).accesses.length > 0
+  const lines = [
+    'cat ~user/.home/key',
+    'cat ~-/.home/key',
+    'cat ~+/../user/.home/key',
+    'cd ~user && cat .home/key',
+    'cat /proc/self/root/srv/user/.home/key',
+    'cat /proc/$$/cwd/../user/.home/key',
+    'grep -f/srv/user/.home/key x',
+    'grep -rf../user/.home/key x',
+    'cp -t/srv/user/.home a',
+    'docker cp c:/srv/user/.home/x .',
+    'gcc @/srv/user/.home/key',
+    'x --mount=type=bind,source=/srv/user/.home,target=/y',
+    'cd a; cd b; cd c; cd d; cd e; cd f; cd g; cd h; cd i; cd /srv/user; cat .home/key'
+  ]
+  for (const line of lines) assert.equal(await touched(line), true, line)
+  for (const line of ['cat ~/x', 'cat ~+/x', 'cat ~user/x', 'cd a && cd .. && cat b', 'cp -t/srv/app a', 'curl http://localhost/a,b'])
+    assert.equal(await touched(line), false, line)
+})
+
 test('a line costs time by its length, however hostile it is', async () => {
   for (const part of ['sudo ', '$(', '"$(', 'a;', "bash -c 'x;", '((', '`', "sudo 'a b' ", 'x=', '{a,', 'p;   ']) {
     const cost = async (times: number) => {
