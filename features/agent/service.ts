@@ -280,7 +280,7 @@ export interface AgentRepair {
   /** Empty: nothing was left open. What fails is logged and left as it is. */
   records(agent: AgentHost, history: History): readonly HistoryRecord[] | Promise<readonly HistoryRecord[]>
 }
-export const AgentRepairs = extensionPoint<AgentRepair>('agent-repairs', undefined, { name: 'string', records: 'function' })
+export const AgentRepairs = extensionPoint<AgentRepair>('agent-repairs', { records: 'promise' }, { name: 'string', records: 'function' })
 
 export interface TurnInfo {
   readonly agent: AgentHost

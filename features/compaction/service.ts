@@ -9,7 +9,7 @@ export interface CompactionNote {
   /** Markdown; undefined: nothing now. What fails is logged and left out. */
   note(agent: AgentHost): string | undefined | Promise<string | undefined>
 }
-export const CompactionNotes = extensionPoint<CompactionNote>('compaction-notes', undefined, { name: 'string', note: 'function' })
+export const CompactionNotes = extensionPoint<CompactionNote>('compaction-notes', { note: 'promise' }, { name: 'string', note: 'function' })
 
 /**
  * Makes the context of agents smaller. Packs that want to hear of it listen to `compaction.started` (before the model is asked) and

@@ -220,7 +220,7 @@ export interface UndoFollower {
    */
   undone(agent: AgentHost, from: number): Promise<void>
 }
-export const UndoFollowers = extensionPoint<UndoFollower>('undo-followers', undefined, { name: 'string', undone: 'function' })
+export const UndoFollowers = extensionPoint<UndoFollower>('undo-followers', { undone: 'promise' }, { name: 'string', undone: 'function' })
 
 /** An event that follows from a record. */
 export interface RecordEvent {

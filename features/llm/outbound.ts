@@ -18,7 +18,7 @@ export interface OutboundSource {
 }
 
 /** Every pack that calls anybody contributes here; `svc-code doctor --network` shows it. */
-export const OutboundHosts = extensionPoint<OutboundSource>('outbound-hosts', undefined, { pack: 'string', hosts: 'function' })
+export const OutboundHosts = extensionPoint<OutboundSource>('outbound-hosts', { hosts: 'promise' }, { pack: 'string', hosts: 'function' })
 
 /** What `svc-code doctor --network` prints. */
 export interface OutboundReport {

@@ -201,7 +201,7 @@ export interface AgentConfigHandler {
   /** `value` has passed the route's schema. Steps already applied stay when a later one throws. A 40001 names the path below `agent_config`. */
   apply(session: Session, value: unknown): Promise<void>
 }
-export const AgentConfigHandlers = extensionPoint<AgentConfigHandler>('agent-config-handlers', undefined, {
+export const AgentConfigHandlers = extensionPoint<AgentConfigHandler>('agent-config-handlers', { apply: 'promise' }, {
   field: 'string',
   order: 'number',
   apply: 'function'
@@ -212,7 +212,7 @@ export interface SessionCheck {
   readonly name: string
   check(): void | Promise<void>
 }
-export const SessionChecks = extensionPoint<SessionCheck>('session-checks', undefined, { name: 'string', check: 'function' })
+export const SessionChecks = extensionPoint<SessionCheck>('session-checks', { check: 'promise' }, { name: 'string', check: 'function' })
 
 /** A value of the configuration that counts for new sessions only: each keeps what it was when it was made, a fork what its source keeps. */
 export interface SessionDefault {

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { addBookmark, BookmarkLimit, bookmarkAdded, listBookmarks } from '../../../../examples/bookmarks/pack.ts'
-import { SessionMissing, Sessions } from '../../../../features/sessions/index.ts'
+import { createSession, SessionMissing, Sessions, updateProfile } from '../../../../features/sessions/index.ts'
+import realSessions from '../../../../features/sessions/pack.ts'
+import realWorkspaces from '../../../../features/workspaces/pack.ts'
 import { defineEvent, definePack, serviceToken, Type } from '../../../../kernel/index.ts'
 import { startTestKernel, stub } from '../../../../kernel/testing.ts'
 import { bothWays, exampleFile, packFile } from '../../../helpers/isolated.ts'
@@ -216,4 +218,33 @@ bothWays(hears, 'what was emitted before a pack is unloaded is heard, all of it 
   for (const n of all) emit(n)
   await kernel.unload('hears')
   assert.deepEqual(JSON.parse(await readFile(join(kernel.home, 'heard.json'), 'utf8')), all)
+})
+
+// Plain functions, which a pack in a process of its own can contribute where a point says that they are awaited.
+const keeper = packFile(`
+import { AgentConfigHandlers, SessionChecks, Sessions } from 'svc-code/features/sessions'
+import { CompactionNotes } from 'svc-code/features/compaction'
+import { OutboundHosts } from 'svc-code/features/llm'
+import { UndoFollowers } from 'svc-code/features/history'
+import { AgentRepairs } from 'svc-code/features/agent'
+let open = true
+export default definePack({
+  name: 'keeper',
+  setup(ctx) {
+    ctx.contribute(SessionChecks, { name: 'hours', check() { if (!open) throw new AppError({ name: 'closed', code: 40990, status: 200, message: 'closed' }) } })
+    ctx.contribute(AgentConfigHandlers, { field: 'system_prompt', order: 99, apply(session, value) { open = value !== 'close' } })
+    ctx.contribute(CompactionNotes, { name: 'n', note: agent => 'keep ' + agent.id })
+    ctx.contribute(OutboundHosts, { pack: 'keeper', hosts: () => [] })
+    ctx.contribute(UndoFollowers, { name: 'u', undone() {} })
+    ctx.contribute(AgentRepairs, { name: 'r', records: () => [] })
+  }
+})`)
+
+bothWays(keeper, 'plain functions look at new sessions and take settings of agents', async (t, pack) => {
+  const { call, home, kernel } = await startTestKernel(t, { packs: [realWorkspaces, realSessions, pack], allowViolations: true })
+  assert.equal(kernel.features().at(-1)?.meta.error, undefined)
+  const body = { metadata: { cwd: home } }
+  const { data } = await call(createSession, { body })
+  await call(updateProfile, { params: { session_id: data.id }, body: { agent_config: { system_prompt: 'close' } } })
+  assert.equal((await call(createSession, { body })).code, 40990)
 })
