@@ -253,6 +253,18 @@ export default definePack({
       }
     }
 
+    /** Throws what keeps a session from being made. A check that fails otherwise keeps nothing from it. */
+    const assertAllowed = async () => {
+      for (const { pack, item } of checks.entries()) {
+        const what = `session check ${item.name}`
+        try {
+          await ctx.onAccountOf(pack, what, () => item.check())
+        } catch (error) {
+          if (AppError.is(error)) throw error
+          ctx.blame(pack, what, error)
+        }
+      }
+    }
     ctx.provide(Sessions, {
       dir: state => catalog.dir(state),
       exists: async id => (table.loaded(id) ?? (await catalog.find(id))) !== undefined,
@@ -261,7 +273,7 @@ export default definePack({
       loaded: id => table.loaded(id),
       async copy(source, copy, fill) {
         const state = copiedState(source.state, newSessionId(), copy, ctx.now()) // as it is now: what comes from here on is not copied
-        for (const check of checks.items()) await check.check()
+        await assertAllowed()
         await catalog.createFilled(state, fill)
         return announce(await table.load(state.id))
       },
@@ -300,7 +312,7 @@ export default definePack({
       return Object.fromEntries((await Promise.all(told)).flat())
     }
     ctx.route(createSession, async ({ body }) => {
-      for (const check of checks.items()) await check.check()
+      await assertAllowed()
       const { workspace, cwd } = await placeOf(body, workspaces)
       const state = firstState(newSessionId(), workspace.id, cwd, body, ctx.now(), await defaultsNow())
       return announce(await table.create(state))

@@ -201,15 +201,20 @@ export interface AgentConfigHandler {
   /** `value` has passed the route's schema. Steps already applied stay when a later one throws. A 40001 names the path below `agent_config`. */
   apply(session: Session, value: unknown): Promise<void>
 }
-export const AgentConfigHandlers = extensionPoint<AgentConfigHandler>('agent-config-handlers', { apply: 'promise' }, {
-  field: 'string',
-  order: 'number',
-  apply: 'function'
-})
+export const AgentConfigHandlers = extensionPoint<AgentConfigHandler>(
+  'agent-config-handlers',
+  { apply: 'promise' },
+  {
+    field: 'string',
+    order: 'number',
+    apply: 'function'
+  }
+)
 
 /** Looks at every session that is about to be made, also by a fork: throws what keeps it from being made, 40001 with `details`. */
 export interface SessionCheck {
   readonly name: string
+  /** Any other failure is put down to its pack, and the session is made. */
   check(): void | Promise<void>
 }
 export const SessionChecks = extensionPoint<SessionCheck>('session-checks', { check: 'promise' }, { name: 'string', check: 'function' })

@@ -12,6 +12,7 @@ import {
   readProfile,
   readSession,
   restoreSession,
+  SessionChecks,
   SessionDefaults,
   Sessions,
   updateProfile
@@ -337,4 +338,21 @@ test('a default that its pack cannot say is left out, and the session is made', 
   const { code, data } = await kernel.call(createSession, { body: { metadata: { cwd: await directory() } } })
   assert.equal(code, 0)
   assert.deepEqual((await user.sessions.load(data.id)).state.defaults, { even: 2 })
+})
+
+test('a check that fails by itself is put down to its pack, and the session is made', async t => {
+  const odd = definePack({
+    name: 'odd',
+    setup(ctx) {
+      ctx.contribute(SessionChecks, {
+        name: 'odd',
+        async check() {
+          throw new Error('no look today')
+        }
+      })
+    }
+  })
+  const { call, kernel } = await startTestKernel(t, { packs: [workspaces, sessions, odd] })
+  assert.equal((await call(createSession, { body: { metadata: { cwd: await directory() } } })).code, 0)
+  assert.match(kernel.features().at(-1)?.meta.faults?.last ?? '', /session check odd: no look today/)
 })

@@ -222,6 +222,7 @@ bothWays(hears, 'what was emitted before a pack is unloaded is heard, all of it 
 
 // Plain functions, which a pack in a process of its own can contribute where a point says that they are awaited.
 const keeper = packFile(`
+import { invalid } from 'svc-code/kernel'
 import { AgentConfigHandlers, SessionChecks, Sessions } from 'svc-code/features/sessions'
 import { CompactionNotes } from 'svc-code/features/compaction'
 import { OutboundHosts } from 'svc-code/features/llm'
@@ -231,7 +232,7 @@ let open = true
 export default definePack({
   name: 'keeper',
   setup(ctx) {
-    ctx.contribute(SessionChecks, { name: 'hours', check() { if (!open) throw new AppError({ name: 'closed', code: 40990, status: 200, message: 'closed' }) } })
+    ctx.contribute(SessionChecks, { name: 'hours', check() { if (!open) throw invalid([{ path: 'body', message: 'not now' }]) } })
     ctx.contribute(AgentConfigHandlers, { field: 'system_prompt', order: 99, apply(session, value) { open = value !== 'close' } })
     ctx.contribute(CompactionNotes, { name: 'n', note: agent => 'keep ' + agent.id })
     ctx.contribute(OutboundHosts, { pack: 'keeper', hosts: () => [] })
@@ -241,10 +242,10 @@ export default definePack({
 })`)
 
 bothWays(keeper, 'plain functions look at new sessions and take settings of agents', async (t, pack) => {
-  const { call, home, kernel } = await startTestKernel(t, { packs: [realWorkspaces, realSessions, pack], allowViolations: true })
+  const { call, home, kernel } = await startTestKernel(t, { packs: [realWorkspaces, realSessions, pack] })
   assert.equal(kernel.features().at(-1)?.meta.error, undefined)
   const body = { metadata: { cwd: home } }
   const { data } = await call(createSession, { body })
   await call(updateProfile, { params: { session_id: data.id }, body: { agent_config: { system_prompt: 'close' } } })
-  assert.equal((await call(createSession, { body })).code, 40990)
+  assert.deepEqual((await call(createSession, { body })).details, [{ path: 'body', message: 'not now' }])
 })
