@@ -205,6 +205,7 @@ const mistakes = {
   server_stopping: () => 'the server is stopping',
   not_listening: () => 'the server is not listening',
   route_unusable: (what: string, why: string) => `${what}: ${why}`,
+  schema_unusable: (what: string, why: string) => `${what} ${why}`,
   handler_deaf: () => 'did not end when its signal was aborted, and was given up',
   answer_large: (most: number) => `the answer has more than ${most} values: answer page by page, or with a stream of bytes`,
   setup_threw: (what: string) => what,

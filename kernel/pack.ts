@@ -12,6 +12,7 @@ import type { AnySlot, Hosts } from './lifecycle/slot.ts'
 import type { TimerOptions } from './lifecycle/started.ts'
 import type { Logger, Operator } from './log/log.ts'
 import type { Connection, Emit, Listener, Streams } from './realtime/types.ts'
+import { isSchema } from './schema.ts'
 import type { Lease } from './storage/lease.ts'
 import type { LockHolder } from './storage/lock.ts'
 import type { StoreOf } from './storage/ports.ts'
@@ -220,7 +221,7 @@ export function definePack<
   const { name, version, description, area, needs = {}, optional = {}, provides = [], config, errors = [] } = spec
   if (typeof name !== 'string' || name === '') throw developerError('pack_malformed', String(name), 'name')
   const pack = { kind: 'pack', name, version, description, area, setup: spec.setup as Pack['setup'] } as const
-  const odd = typeof spec.setup === 'function' ? oddPart({ needs, optional, provides, errors }) : 'setup'
+  const odd = typeof spec.setup === 'function' ? oddPart({ needs, optional, provides, errors, config }) : 'setup'
   if (odd !== undefined) {
     return { ...pack, needs: {}, optional: {}, provides: [], errors: [], broken: developerError('pack_malformed', name, odd) }
   }
@@ -228,7 +229,7 @@ export function definePack<
 }
 
 /** The first part that does not hold what the kernel reads of it without asking. */
-function oddPart({ needs, optional, provides, errors }: Pick<Pack, 'needs' | 'optional' | 'provides' | 'errors'>): string | undefined {
+function oddPart({ needs, optional, provides, errors, config }: Partial<Pack>): string | undefined {
   const isToken = (value: unknown) => typeof (value as { id?: unknown } | null | undefined)?.id === 'string'
   const isSpec = (value: unknown) => typeof (value as { code?: unknown } | null | undefined)?.code === 'number'
   for (const [part, tokens] of Object.entries({ needs, optional })) {
@@ -237,7 +238,8 @@ function oddPart({ needs, optional, provides, errors }: Pick<Pack, 'needs' | 'op
     if (odd !== undefined) return `${part}.${odd}`
   }
   if (!Array.isArray(provides) || !provides.every(isToken)) return 'provides'
-  return Array.isArray(errors) && errors.every(isSpec) ? undefined : 'errors'
+  if (!Array.isArray(errors) || !errors.every(isSpec)) return 'errors'
+  return config === undefined || (isSchema(config) && config.type === 'object') ? undefined : 'config'
 }
 
 /** The packs and their options as an operator has them configured now. */

@@ -314,6 +314,11 @@ export function shapesIn(schema: TSchema): readonly NamedShape[] {
   return typeof found === 'string' ? none : found
 }
 
+/** Whether it was made with `Type`. */
+export function isSchema(value: unknown): value is TSchema {
+  return typeof value === 'object' && value !== null && Kind in value
+}
+
 /**
  * What makes a schema useless, if anything: an unregistered format would make every value invalid, and an untyped schema cannot be
  * compiled, but both would show only at the first value.
@@ -333,6 +338,10 @@ function walk(node: unknown, above: Set<object>): readonly NamedShape[] | string
   if (typeof schema.format === 'string' && Kind in schema && !FormatRegistry.Has(schema.format)) {
     return `uses the unregistered format '${schema.format}'`
   }
+  const fields =
+    schema[Kind] === 'Object' ? Object.entries(schema.properties as object) : schema[Kind] === 'Array' ? [['items', schema.items]] : []
+  const foreign = fields.find(([, field]) => !isSchema(field))
+  if (foreign) return `has '${foreign[0]}', which was not made with Type`
   const own = namedShape(schema)
   let shapes: Set<NamedShape> | undefined = own && new Set([own])
   above.add(node)

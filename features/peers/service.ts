@@ -31,4 +31,8 @@ export interface PeerTopic {
   asked?(payload: unknown, from: string): unknown
 }
 
-export const PeerTopics = extensionPoint<PeerTopic>('peer-topics', { present: 'notify', joined: 'notify', left: 'notify', told: 'notify', asked: 'promise' }, { topic: 'string' })
+export const PeerTopics = extensionPoint<PeerTopic>(
+  'peer-topics',
+  { present: 'notify', joined: 'notify', left: 'notify', told: 'notify', asked: 'promise' },
+  { topic: 'string' }
+)

@@ -2,10 +2,10 @@
 import polka, { type Middleware } from 'polka'
 import { isReserved } from '../access/principal.ts'
 import type { AnyRoute, Method } from '../contract.ts'
+import { assertSchema } from '../declared.ts'
 import { AppError, developerError, invalid, ValidationFailed } from '../errors.ts'
 import type { Activity } from '../lifecycle/activity.ts'
 import type { RouteHandler } from '../pack.ts'
-import { unusable } from '../schema.ts'
 
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -101,6 +101,9 @@ export function assertRoute(spec: AnyRoute): void {
   const name = nameOf(spec)
   if (!methods.includes(spec.method)) throw developerError('route_unusable', name, `the method is none of ${methods.join(', ')}`)
   if (spec.data === undefined) throw developerError('route_unusable', name, 'data, the shape of its answer, is missing')
+  for (const part of ['params', 'query', 'body', 'data'] as const) {
+    if (spec[part] !== undefined) assertSchema(`${name}: ${part}`, spec[part])
+  }
   const { names } = parseTemplate(spec.path)
   if (spec.params) {
     const declared = Object.keys(spec.params.properties)
@@ -108,10 +111,6 @@ export function assertRoute(spec: AnyRoute): void {
     const extra = declared.filter(key => !names.includes(key))
     if (missing.length > 0) throw developerError('route_unusable', name, `the params schema lacks ${missing.join(', ')}`)
     if (extra.length > 0) throw developerError('route_unusable', name, `the path has no parameter ${extra.join(', ')}`)
-  }
-  for (const part of ['params', 'query', 'body', 'data'] as const) {
-    const problem = spec[part] && unusable(spec[part])
-    if (problem) throw developerError('route_unusable', name, `${part} ${problem}`)
   }
 }
 

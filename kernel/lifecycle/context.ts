@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { Value } from '@sinclair/typebox/value'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '../contract.ts'
+import { assertEvent, assertFrame, assertFunction, assertOutFrame } from '../declared.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { assertRoute, nameOf } from '../http/router.ts'
@@ -121,8 +122,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return mount(() => registrations.add('routes', route))
     },
     event(spec: EventSpec) {
-      const { by = [] } = spec.merge ?? {}
-      if (!Array.isArray(by)) throw developerError('argument_odd', `merge of ${spec.type}`, 'a list of fields', inspect(by, { depth: 0 }))
+      assertEvent(spec)
       let live = true
       const remove = mount(() => registrations.add('events', spec))
       const emit = (payload: unknown, target?: string | EventTarget) => {
@@ -142,12 +142,16 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return publish(() => parts.hub.on(type, listener as Listener<EventSpec>, name))
     },
     frame(spec: FrameSpec, handler: unknown, before?: FrameCheck) {
+      assertFrame(spec)
       assertFunction(`the handler of ${spec.type}`, handler)
       if (before !== undefined) assertFunction(`the check of ${spec.type}`, before)
       const frame = { pack: name, name: `handler of frame ${spec.type}`, spec, handler: handler as FrameHandler<never>, before, activity }
       return mount(() => registrations.add('frames', frame))
     },
-    outFrame: (spec: OutFrameSpec) => mount(() => registrations.add('outFrames', spec)),
+    outFrame(spec: OutFrameSpec) {
+      assertOutFrame(spec)
+      return mount(() => registrations.add('outFrames', spec))
+    },
     store: (spec, place) => storeAt(spec, place ? join(home, place.dir) : join(home, 'packs', name, spec.name)),
     storeAt,
     lease(dir) {
@@ -246,11 +250,6 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       void running.then(done)
     }
   }
-}
-
-/** Packs need not be typed: what is no function would fail when it is called, in the middle of somebody's request. */
-function assertFunction(what: string, given: unknown): void {
-  if (typeof given !== 'function') throw developerError('argument_odd', what, 'a function', inspect(given, { depth: 0 }))
 }
 
 /** What packs see of the hub. */

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { inspect } from 'node:util'
 import type { StoreSpec } from '../contract.ts'
+import { assertSchema } from '../declared.ts'
 import { developerError } from '../errors.ts'
 import { openBlobs } from './blob.ts'
 import { Documents } from './document.ts'
@@ -29,6 +30,7 @@ export function createStorage(
     const dir = resolve(home, place.dir)
     const { name, kind = 'kv' } = spec
     if (!/^[A-Za-z0-9_][\w.-]*$/.test(name)) throw developerError('store_name_bad', name)
+    assertSchema(`value of store ${name}`, spec.value)
     switch (kind) {
       case 'document':
         return documents.open(spec, dir)

@@ -189,6 +189,21 @@ const rows: Readonly<Record<string, Row>> = {
     state: 'Failed',
     named: /^route GET \/api\/v1\/bad: data, the shape of its answer, is missing$/
   },
+  'a shape that was not made with Type': {
+    setup: ctx => ctx.route({ ...bad, data: { type: 'string' } } as never, () => null as never),
+    state: 'Failed',
+    named: /^route GET \/api\/v1\/bad: data needs a schema made with Type, not \{ type: 'string' \}$/
+  },
+  'a field that was not made with Type': {
+    setup: ctx => ctx.route({ ...bad, data: Type.Array(Type.Object({ n: { type: 'string' } as never })) } as never, () => null as never),
+    state: 'Failed',
+    named: /^route GET \/api\/v1\/bad: data has 'n', which was not made with Type$/
+  },
+  'a list of what was not made with Type': {
+    setup: ctx => ctx.route({ ...bad, data: Type.Array({ type: 'string' } as never) } as never, () => null as never),
+    state: 'Failed',
+    named: /^route GET \/api\/v1\/bad: data has 'items', which was not made with Type$/
+  },
   'a handler that is none': {
     setup: ctx => ctx.route(bad, undefined as never),
     state: 'Failed',
@@ -205,6 +220,31 @@ const rows: Readonly<Record<string, Row>> = {
     named: /^the listener of event.said needs a function, not 'x'$/
   },
   'an event that is none': { setup: ctx => ctx.on(undefined as never, boom as never), state: 'Failed', named: /undefined/ },
+  'an event without a payload': {
+    setup: ctx => void ctx.event({ ...said, type: 'event.bad', payload: undefined } as never),
+    state: 'Failed',
+    named: /^the payload of event.bad needs a schema made with Type, not undefined$/
+  },
+  'an event without a type': {
+    setup: ctx => void ctx.event({ ...said, type: undefined } as never),
+    state: 'Failed',
+    named: /^an event needs a type, not undefined$/
+  },
+  'an event of a scope that is none': {
+    setup: ctx => void ctx.event({ ...said, type: 'event.bad', scope: 'all' } as never),
+    state: 'Failed',
+    named: /^the scope of event.bad needs 'session' or 'global', not 'all'$/
+  },
+  'a frame without an ack': {
+    setup: ctx => ctx.frame({ type: 'f', payload: Type.Object({}) } as never, (() => ({})) as never),
+    state: 'Failed',
+    named: /^the ack of f needs a schema made with Type, not undefined$/
+  },
+  'a frame of the server without a payload': {
+    setup: ctx => ctx.outFrame({ type: 'f' } as never),
+    state: 'Failed',
+    named: /^the payload of f needs a schema made with Type, not undefined$/
+  },
   'a rule of merging that is none': {
     setup: ctx => ctx.event({ ...said, merge: { by: 'turn_id', append: 'text' } } as never),
     state: 'Failed',
@@ -252,6 +292,11 @@ const rows: Readonly<Record<string, Row>> = {
     setup: ctx => void ctx.store({ name: '../notes', value: Type.Any(), kind: 'document' }),
     state: 'Failed',
     named: /^not a usable name of a store: "\.\.\/notes"$/
+  },
+  'a store without a shape of its values': {
+    setup: ctx => void ctx.store({ name: 'notes' } as never),
+    state: 'Failed',
+    named: /^value of store notes needs a schema made with Type, not undefined$/
   },
   'a timer without work': {
     setup: ctx => ctx.timer(10, undefined as never),
@@ -309,7 +354,8 @@ const rows: Readonly<Record<string, Row>> = {
   'an optional need that is no service': { more: { optional: { a: 1 } }, state: 'Failed', named: /optional.a$/ },
   'a promise of no service': { more: { provides: [undefined] }, state: 'Failed', named: /provides$/ },
   'errors that are none': { more: { errors: ['no'] }, state: 'Failed', named: /errors$/ },
-  'a schema of options that is none': { more: { config: 42 }, state: 'Failed', named: /./ },
+  'a schema of options that is none': { more: { config: 42 }, state: 'Failed', named: /not what definePack takes: config$/ },
+  'options without a schema': { more: { config: { n: 3 } }, state: 'Failed', named: /not what definePack takes: config$/ },
   'a handler that throws': { setup: answering(boom), poke: 'bad', state: 'Active', named: /route GET \/api\/v1\/bad: boom/ },
   'a handler that rejects': { setup: answering(async () => boom()), poke: 'bad', state: 'Active', named: /bad: boom/ },
   'a handler that throws a text': {

@@ -1,5 +1,6 @@
 /** What a pack's `setup` gets in a process of its own: the same calls, most of which are asked of the server. */
 import { Readable } from 'node:stream'
+import { assertFunction } from '../../../kernel/declared.ts'
 import type {
   AnyRoute,
   Collection,
@@ -97,13 +98,18 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
     now: () => ask('now', []) as Date,
     newId: () => ask('newId', []) as string,
     route(spec: AnyRoute, handler: (input: never) => unknown) {
+      assertFunction(`the handler of ${spec.method} ${spec.path}`, handler)
       return undo(ask('route', [new Spec(spec), (input: Told) => handler(asInput(input) as never)], 'promise'))
     },
     event(spec) {
       const { emit, undo: take } = ask('event', [new Spec(spec)]) as { emit: (...args: unknown[]) => unknown; undo: Undo }
       return Object.assign((...args: unknown[]) => emit(...args), { undo: take }) as never // typed by the spec, in PackContext
     },
-    on: (spec, listener) => undo(ask('on', [new Spec(spec), heard(`listener of ${spec.type}`, listener)], 'notify')),
+    on(spec, listener) {
+      const what = `listener of ${spec.type}`
+      assertFunction(`the ${what}`, listener)
+      return undo(ask('on', [new Spec(spec), heard(what, listener)], 'notify'))
+    },
     frame: (spec, handler, before) => undo(ask('frame', [new Spec(spec), handler, before], 'promise')),
     outFrame: spec => undo(ask('outFrame', [new Spec(spec)])),
     store: (spec, place) => storeOf('store', spec, place),
@@ -120,19 +126,28 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
     },
     collect<T>(point: ExtensionPoint<T>) {
       const list = ask('collect', [point.id]) as { items: Collection<T>['items']; entries: Collection<T>['entries'] }
+      const what = `change listener of ${point.id}`
       return {
         ...list,
-        onChange: listener => undo(ask('onChange', [point.id, heard(`change listener of ${point.id}`, listener)], 'notify'))
+        onChange(listener) {
+          assertFunction(`the ${what}`, listener)
+          return undo(ask('onChange', [point.id, heard(what, listener)], 'notify'))
+        }
       }
     },
     slot: () => refuse('slot'),
     tap(hook, fn, options) {
+      assertFunction('a tap', fn)
       const answer = ask('tapKind', [hook]) as Answers
-      const tap = answer === 'notify' ? heard(`tap of ${(hook as { name?: string }).name ?? 'a hook'}`, fn as () => unknown) : fn
+      const tap =
+        answer === 'notify' ? heard(`tap of ${(hook as { name?: string } | undefined)?.name ?? 'a hook'}`, fn as () => unknown) : fn
       return undo(ask('tap', [hook, tap, options], answer))
     },
     own: dispose => scope.own(dispose),
-    timer: (ms, work, options) => startTimer({ pack: name, guard, scope }, ms, work, options),
+    timer(ms, work, options) {
+      assertFunction('a timer', work)
+      return startTimer({ pack: name, guard, scope }, ms, work, options)
+    },
     spawn: (command, args = [], options = {}) => startChild({ pack: name, guard, scope }, command, args, options, graceMs / 2),
     onAccountOf: (_pack, _what, work) => work(),
     blame: (pack, what, error, facts) => tell('blame', pack, what, error, facts),

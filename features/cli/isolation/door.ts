@@ -71,12 +71,13 @@ export function createDoor({ ctx, escaped }: DoorParts): object {
       return { items: () => list.items().map(kept), entries: () => list.entries().map(({ pack, item }) => ({ pack, item: kept(item) })) }
     },
     onChange: (id: string, listener: () => void) => ctx.collect(extensionPoint(id)).onChange(listener),
-    tapKind: (hook: object): Answer => {
+    tapKind: (hook: object | undefined): Answer => {
+      if (!hook) return 'notify' // `tap` refuses it
       const kind = 'kind' in hook ? kernelKind(String((hook as { name?: unknown }).name)) : hook.constructor.name
       return kind.startsWith('Async') ? 'promise' : kind === 'SyncHook' ? 'notify' : 'now'
     },
-    tap: (hook: { readonly kind?: string; readonly name: keyof PackContext['hooks'] }, fn: Fn, options?: TapOptions) =>
-      ctx.tap(hook.kind === 'hook' ? ctx.hooks[hook.name] : (hook as never), fn as never, options)
+    tap: (hook: { readonly kind?: string; readonly name: keyof PackContext['hooks'] } | undefined, fn: Fn, options?: TapOptions) =>
+      ctx.tap(hook?.kind === 'hook' ? ctx.hooks[hook.name] : (hook as never), fn as never, options)
   }
 }
 

@@ -133,7 +133,15 @@ test('what cannot be had from another process is refused by name, at setup', asy
     ['ctx.store(defineStore({ name: "x", value: Type.Any(), migrate: value => value }))', /migrate of store x must answer at once/],
     ['ctx.provide({ kind: "service", id: "x" }, { get: () => 1 })', /get of the service 'x' must be an async function/],
     ['ctx.contribute({ kind: "point", id: "p" }, { name: "n", look: () => 1 })', /look must answer at once/],
-    ['ctx.contribute({ kind: "point", id: "p", answers: { look: "now" } }, { look: async () => 1 })', /look must answer at once/]
+    ['ctx.contribute({ kind: "point", id: "p", answers: { look: "now" } }, { look: async () => 1 })', /look must answer at once/],
+    ['ctx.tap(ctx.hooks.nothing, () => 1)', /^ctx\.tap needs a hook, not undefined/],
+    ['ctx.tap(ctx.hooks.event)', /^a tap needs a function, not undefined/],
+    ['ctx.timer(10)', /^a timer needs a function, not undefined/],
+    [
+      'ctx.route(defineRoute({ method: "GET", path: "/api/v1/x", summary: "x", data: Type.Any() }))',
+      /^the handler of GET \/api\/v1\/x needs a function, not undefined/
+    ],
+    ['ctx.event(defineEvent({ type: "x.y", scope: "global", durable: true }))', /^the payload of x\.y needs a schema/]
   ]
   const packs = await Promise.all(
     cases.map(([setup], at) =>
