@@ -288,41 +288,51 @@ export class SessionTable {
     })
   }
 
-  /** Opens what was locked, or belongs to another process; `read` answers the state as it is under the lock. The lock goes when that fails. */
+  /**
+   * Opens what was locked, or belongs to another process; `read` answers the state as it is under the lock. When that fails, all of it is closed
+   * and the lock goes. Throws SessionMoved when another server takes it meanwhile.
+   */
   async #open(known: SessionState, dir: string, lock: SessionLock | undefined, read?: () => Promise<SessionState>): Promise<LiveSession> {
     const { id } = known
+    let session: LiveSession | undefined
     try {
-      const session = this.#make(read ? await read() : known, dir, lock?.fence)
-      if (!read) session.work.heard({ work: undefined, status: 'idle' })
-      if (lock) {
-        session.own(async () => {
-          await this.#removals.get(id)?.()
-          await lock.release()
-        })
-        this.#ports.catalog.pin(id)
-      }
-      await (lock ? this.#ports.streams.takeOver(id, lock) : this.#ports.streams.open(id))
-      lock?.onLost(() => void this.#lost(session))
-      if (!lock && !isThere(dir)) {
-        await this.#ports.streams.remove(id) // its owner deletes it right now
-        throw new AppError(SessionMissing)
-      }
-      for (const listener of [...this.#loadListeners]) await this.#call(listener, session, 'a step of loading a session failed')
-      if (lock && read)
-        await rm(join(dir, waitingFile), { force: true }).catch(err =>
-          this.#ports.log.warn({ err, session_id: id }, 'a mark could not be removed')
-        )
-      await lock?.check()
-      this.#live.set(id, session)
-      if (lock) this.#ports.changed?.(id)
-      this.#sweep()
+      session = this.#make(read ? await read() : known, dir, lock?.fence)
+      await this.#begin(session, lock, read !== undefined)
       return session
     } catch (error) {
       this.#ports.catalog.unpin(id)
+      if (session) await this.#close(session)
       await lock?.release()
       await this.#leftover(id, dir, error)
-      throw error
+      throw session?.isMoved ? new SessionMoved() : error
     }
+  }
+
+  async #begin(session: LiveSession, lock: SessionLock | undefined, isOld: boolean): Promise<void> {
+    const { id, dir } = session
+    if (!isOld) session.work.heard({ work: undefined, status: 'idle' })
+    if (lock) {
+      session.own(async () => {
+        await this.#removals.get(id)?.()
+        await lock.release()
+      })
+      this.#ports.catalog.pin(id)
+    }
+    await (lock ? this.#ports.streams.takeOver(id, lock) : this.#ports.streams.open(id))
+    lock?.onLost(() => void this.#lost(session))
+    if (!lock && !isThere(dir)) {
+      await this.#ports.streams.remove(id) // its owner deletes it right now
+      throw new AppError(SessionMissing)
+    }
+    for (const listener of [...this.#loadListeners]) await this.#call(listener, session, 'a step of loading a session failed')
+    if (lock && isOld)
+      await rm(join(dir, waitingFile), { force: true }).catch(err =>
+        this.#ports.log.warn({ err, session_id: id }, 'a mark could not be removed')
+      )
+    await lock?.check()
+    this.#live.set(id, session)
+    if (lock) this.#ports.changed?.(id)
+    this.#sweep()
   }
 
   /** Deleted by another process a moment ago: the lock has made its directory again. */

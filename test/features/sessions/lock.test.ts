@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import type { Catalog } from '../../../features/sessions/catalog.ts'
 import { firstState } from '../../../features/sessions/create.ts'
 import { SessionTable, type TablePorts } from '../../../features/sessions/table.ts'
+import { SessionMoved } from '../../../kernel/index.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { silent } from '../tools/fakes.ts'
 
@@ -16,10 +17,11 @@ interface Parts {
   readonly catalog?: Partial<Catalog>
   readonly streams?: Partial<TablePorts['streams']>
   readonly live?: Partial<TablePorts['live']>
+  readonly lock?: Partial<NonNullable<Awaited<ReturnType<TablePorts['lock']>>>>
 }
 
 /** A table that says what it does, with these parts of what it works with. */
-function tableWith(told: string[], { dir = '/nowhere', catalog = {}, streams = {}, live = {} }: Parts): SessionTable {
+function tableWith(told: string[], { dir = '/nowhere', catalog = {}, streams = {}, live = {}, lock = {} }: Parts): SessionTable {
   return new SessionTable({
     catalog: {
       find: async () => state,
@@ -29,7 +31,7 @@ function tableWith(told: string[], { dir = '/nowhere', catalog = {}, streams = {
       unpin: () => told.push('unpinned'),
       ...catalog
     } as unknown as Catalog, // what is asked of it
-    streams: streams as TablePorts['streams'], // as above
+    streams: { subscribers: () => 0, close: async () => undefined, ...streams } as TablePorts['streams'], // as above
     log: silent,
     lock: async () => ({
       fence: 1,
@@ -38,7 +40,8 @@ function tableWith(told: string[], { dir = '/nowhere', catalog = {}, streams = {
       check: async () => undefined,
       look: async () => undefined,
       temporary: async () => '/nowhere/~',
-      overtaken: false
+      overtaken: false,
+      ...lock
     }),
     isElsewhere: async () => false,
     isFree: async () => true,
@@ -60,7 +63,35 @@ test('a session that could not be loaded leaves its lock to others', async () =>
 
   await assert.rejects(table.load('session_a'), /the journal cannot be read/)
 
-  assert.deepEqual(told, ['pinned', 'unpinned', 'released'])
+  assert.ok(told.indexOf('pinned') < told.indexOf('released'))
+  assert.equal(told.at(-1), 'released')
+  assert.equal(table.loaded('session_a'), undefined)
+})
+
+test('a session that another server takes while it is being loaded is asked for there; what was begun with it here ends', async () => {
+  const told: string[] = []
+  let lose = () => {}
+  const streams: Parts['streams'] = {
+    takeOver: async () => ({ seq: 0, epoch: 'e' }),
+    lost: async () => void told.push('lost'),
+    close: async () => void told.push('closed')
+  }
+  const lock: Parts['lock'] = {
+    onLost: listener => {
+      lose = listener
+    },
+    check: async () => {
+      lose()
+      throw new Error('the lease is lost')
+    }
+  }
+  const table = tableWith(told, { dir: await freshDir(), streams, lock })
+  table.onLoad(session => session.own(() => void told.push('ended')))
+  await assert.rejects(table.load('session_a'), SessionMoved)
+  assert.deepEqual(
+    ['lost', 'closed', 'ended'].map(what => told.includes(what)),
+    [true, true, true]
+  )
   assert.equal(table.loaded('session_a'), undefined)
 })
 
@@ -87,8 +118,6 @@ test('an agent is there once the state that names it is on disk; a deleted sessi
     },
     streams: {
       takeOver: async () => ({ seq: 0, epoch: 'e' }),
-      subscribers: () => 0,
-      close: async () => undefined,
       remove: async () => undefined
     },
     live: { now: () => new Date(1), agentCreated: (_session, agent) => told.push(`created ${agent}`) }
