@@ -116,14 +116,6 @@ export interface SubscribeWish {
   more?: boolean | undefined
 }
 
-/** A subscription goes on elsewhere in place of one that was `left` behind: what it does not ask for itself it takes from that. */
-export function inheritWish(wish: SubscribeWish, left: SubscribeWish | undefined): void {
-  if (!left) return
-  if (wish.filter === undefined) wish.filter = left.filter
-  wish.cursor ??= left.cursor
-  wish.more = true
-}
-
 export interface Subscribed {
   /** False when the session is nowhere: nothing was subscribed. */
   readonly found: boolean
@@ -149,8 +141,11 @@ export interface Remote {
   follow(session_id: string, wish: SubscribeWish): void
   /** Ends `follow`; answers what was not subscribed yet. Its replay stays awaited when it has a cursor, until the caller gives it up. */
   stop(session_id: string): Promise<SubscribeWish | undefined>
-  /** The session is not where it was subscribed: nothing comes from there any more. Answers what was left. */
-  forget(session_id: string): SubscribeWish | undefined
+  /**
+   * The session is subscribed anew, elsewhere: what the client has of it, or waits for, ends, and `wish` takes from that what it does not ask
+   * for itself. What this answers is called when the new subscription has begun.
+   */
+  handOver(session_id: string, wish: SubscribeWish): Promise<() => void>
   /** An event that reaches everyone came another way: it is the client's unless a subscription has brought it, or will. */
   offer(event: SharedEvent): void
   close(): void

@@ -22,7 +22,6 @@ export {
 export {
   type Asker,
   atOwner,
-  inheritWish,
   movedStatus,
   type Place,
   type RelayedClient,

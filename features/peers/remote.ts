@@ -6,7 +6,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   AppError,
   type Cursor,
-  inheritWish,
   OwnerSilent,
   type Place,
   type RelayedEnd,
@@ -53,8 +52,6 @@ interface SubscribeAnswer {
 /** A session whose subscription begins as soon as somebody has it. */
 interface Following extends SubscribeWish {
   readonly session_id: string
-  /** See `Subscription`. */
-  readonly streaming: boolean
   /** What is being tried; true: it stands, or there is no such session. */
   attempt: Promise<boolean> | undefined
 }
@@ -96,10 +93,8 @@ export class ClientRemote implements Remote {
   async ask(place: Place, session_id: string, { subscribes, bytes, ...frame }: RemoteFrame): Promise<RemoteAck> {
     const link = await this.#link(place)
     const known = this.#subscriptions.get(session_id)
-    if (known && known.link !== link) {
-      this.follow(session_id, {})
-      throw new SessionMoved() // asked again behind that
-    }
+    if (known && known.link !== link) this.follow(session_id, {})
+    if (this.#following.has(session_id)) throw new SessionMoved() // asked again behind that
     if (subscribes && !known) return await this.#askToSubscribe(link, session_id, frame, bytes)
     if (known) known.more = true
     const ack = await link.ask(frame, bytes)
@@ -124,8 +119,9 @@ export class ClientRemote implements Remote {
 
   async subscribe(place: Place, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
     const link = await this.#link(place)
-    if (this.#subscriptions.get(session_id)?.link !== link) inheritWish(wish, this.forget(session_id))
+    const over = await this.handOver(session_id, wish, link)
     const kept = this.#keep(link, session_id, wish)
+    over()
     const { cursor } = wish
     const field = this.#ports.filterField()
     const payload = {
@@ -194,13 +190,12 @@ export class ClientRemote implements Remote {
   }
 
   follow(session_id: string, { filter, cursor, more }: SubscribeWish): void {
-    const live = this.forget(session_id)
+    const live = this.#forget(session_id)
     void this.#goOn({
       session_id,
       filter: filter === undefined ? live?.filter : filter,
       cursor: cursor ?? live?.cursor,
-      more: more || live?.more,
-      streaming: live?.streaming ?? false
+      more: more || live?.more || live?.streaming
     })
   }
 
@@ -208,13 +203,37 @@ export class ClientRemote implements Remote {
     const known = this.#following.get(session_id)
     if (!known) return undefined
     this.#following.delete(session_id)
-    if (known.cursor) this.#connection.await(session_id)
-    if (!(await known.attempt)) return known
-    if (known.cursor) this.#connection.giveUp(session_id)
-    return undefined
+    const isAwaited = known.cursor !== undefined
+    if (isAwaited) this.#connection.await(session_id)
+    if (await known.attempt) {
+      if (isAwaited) this.#connection.giveUp(session_id)
+      return undefined
+    }
+    if (known.cursor && !isAwaited) this.#connection.await(session_id)
+    return known
   }
 
-  forget(session_id: string): Subscription | undefined {
+  async handOver(session_id: string, wish: SubscribeWish, to?: Link): Promise<() => void> {
+    let awaited = 0
+    const inherit = (left: SubscribeWish | undefined) => {
+      if (!left) return
+      if (wish.filter === undefined) wish.filter = left.filter
+      wish.cursor ??= left.cursor
+      wish.more = true
+    }
+    for (let known = this.#following.get(session_id); known && known !== wish; known = this.#following.get(session_id)) {
+      const left = await this.stop(session_id)
+      if (left?.cursor) awaited++
+      inherit(left)
+    }
+    if (this.#subscriptions.get(session_id)?.link !== to) inherit(this.#forget(session_id))
+    return () => {
+      for (; awaited > 0; awaited--) this.#connection.giveUp(session_id)
+    }
+  }
+
+  /** Nothing comes from there any more. */
+  #forget(session_id: string): Subscription | undefined {
     const known = this.#subscriptions.get(session_id)
     if (!known) return undefined
     this.#drop(known)
@@ -320,13 +339,13 @@ export class ClientRemote implements Remote {
       else if (!this.has(session_id)) this.#ports.resync(session_id, 'buffer_overflow', { seq: 0 })
     }
     for (const known of [...this.#subscriptions.values()])
-      if (known.link === link && known.settled && !known.leaving) void this.#goOn(known)
+      if (known.link === link && known.settled && !known.leaving) void this.#goOn({ ...known, more: known.more || known.streaming })
   }
 
   /** Subscribes anew after the last event that came, as soon as somebody has the session. */
-  async #goOn({ session_id, filter, cursor, more, streaming }: Omit<Following, 'attempt'>): Promise<void> {
+  async #goOn({ session_id, filter, cursor, more }: Omit<Following, 'attempt'>): Promise<void> {
     const connection = this.#connection
-    const known: Following = { session_id, filter, cursor, more, streaming, attempt: undefined }
+    const known: Following = { session_id, filter, cursor, more, attempt: undefined }
     this.#subscriptions.delete(session_id)
     this.#following.set(session_id, known)
     if (cursor) connection.await(session_id)
@@ -342,11 +361,11 @@ export class ClientRemote implements Remote {
 
   /** False while nobody has the session. `from`: where the client was. */
   async #attempt(known: Following, from: Cursor | undefined, isWanted: () => boolean): Promise<boolean> {
-    const { session_id, streaming } = known
+    const { session_id } = known
     try {
       const { found, resync, mark } = await this.#ports.subscribe(session_id, known, isWanted)
       // Between durable events that were missed there may have been streamed text.
-      const missed = streaming || !from || (mark !== undefined && !isAt(from, mark))
+      const missed = !from || (mark !== undefined && !isAt(from, mark))
       if (!found && !resync) this.#ports.resync(session_id, 'session_recreated', { seq: 0 })
       else if (found && !resync && (known.more || missed)) this.#anew(session_id)
       return true

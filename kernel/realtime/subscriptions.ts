@@ -7,7 +7,6 @@ import type { Gate } from '../access/gate.ts'
 import type { EventSpec } from '../contract.ts'
 import {
   atOwner,
-  inheritWish,
   type Place,
   type Remote,
   SessionMoved,
@@ -77,10 +76,14 @@ export class Subscriptions {
     return await this.#instead(connection, session_id, before, { filter, cursor, more: before?.more }, orLater)
   }
 
-  /** What the connection waits for of a session is subscribed before it asks for more of it. Rejects with OwnerSilent. */
+  /** What the connection waits for of a session is subscribed before it asks for more of it, as `Remote.follow` does. Rejects with OwnerSilent. */
   async catchUp(connection: ClientConnection, session_id: string): Promise<void> {
     const before = await connection.stopFollowing(session_id)
-    if (before) await this.#instead(connection, session_id, before, before, false)
+    if (!before) return
+    const from = before.cursor?.seq
+    const { found, resync, mark = this.written(session_id) } = await this.#instead(connection, session_id, before, before, false)
+    // Text may have streamed between the events that were missed.
+    if (found && !resync && mark && mark.seq !== from) this.sendResync(connection, session_id, 'buffer_overflow', mark)
   }
 
   /** Subscribes instead of following. */
@@ -119,7 +122,15 @@ export class Subscriptions {
     }
     const there = await this.elsewhere(connection, session_id, subscribe, gone)
     if (there) return there
-    if (connection.subscribedRemotely(session_id)) inheritWish(wish, connection.remote?.forget(session_id))
+    const over = connection.subscribedRemotely(session_id) ? await connection.remote?.handOver(session_id, wish) : undefined
+    try {
+      return await this.#subscribeHere(connection, session_id, wish)
+    } finally {
+      over?.()
+    }
+  }
+
+  async #subscribeHere(connection: ClientConnection, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
     if (!(await this.#attach(session_id))) return { found: false, resync: false }
     return await this.#realtime.table.using(session_id, async (stream, journal) => {
       const start = await this.#begin(connection, stream, journal, wish)

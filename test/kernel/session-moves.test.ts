@@ -15,7 +15,7 @@ const notHere: Remote = {
   unsubscribe: () => Promise.resolve(),
   follow: () => undefined,
   stop: () => Promise.resolve(undefined),
-  forget: () => undefined,
+  handOver: () => Promise.resolve(() => undefined),
   offer: () => undefined,
   close: () => undefined
 }

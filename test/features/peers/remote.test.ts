@@ -310,10 +310,46 @@ test('a session that has come here leaves what was subscribed of it elsewhere, a
   other.accept(await other.next(1), 3)
   await subscribed
   other.event(4)
-  const { cursor, filter } = remote.forget(session_id) ?? {}
+  const wish: SubscribeWish = {}
+  await remote.handOver(session_id, wish)
   other.event(5)
-  assert.deepEqual([cursor, filter, remote.forget(session_id)], [{ seq: 4, epoch }, ['main'], undefined])
+  assert.deepEqual(wish, { filter: ['main'], cursor: { seq: 4, epoch }, more: true })
+  assert.equal(remote.has(session_id), false)
   assert.deepEqual(got, ['prompt.submitted 4'])
+})
+
+test('a subscription that is asked for while the first one loses its server comes behind what makes up for that, and is the last', async () => {
+  const [dead, next] = [new Other('a'), new Other('b')]
+  const { remote, got } = scene(dead, next)
+  const first = remote.subscribe(dead.place, session_id, { cursor: { seq: 3, epoch } })
+  dead.accept(await dead.next(1), 3)
+  await first
+  dead.event(4)
+  const second = remote.subscribe(next.place, session_id, { cursor: { seq: 3, epoch } })
+  dead.end()
+  const goingOn = await next.next(1)
+  assert.deepEqual(goingOn.payload.cursors, { [session_id]: { seq: 4, epoch } })
+  next.accept(goingOn, 4)
+  const asked = await next.next(2)
+  assert.deepEqual(asked.payload.cursors, { [session_id]: { seq: 3, epoch } })
+  next.event(4)
+  next.accept(asked, 4)
+  await second
+  next.event(5)
+  assert.deepEqual(got, ['prompt.submitted 4', 'prompt.submitted 4', 'prompt.submitted 5'])
+  assert.equal(next.asked.length, 2)
+})
+
+test('a frame that meets a subscription which has lost its server waits for that', async () => {
+  const [dead, next] = [new Other('a'), new Other('b')]
+  const { remote } = scene(dead, next)
+  const subscribed = remote.subscribe(dead.place, session_id, { cursor: { seq: 3, epoch } })
+  dead.accept(await dead.next(1), 3)
+  await subscribed
+  const asked = remote.ask(next.place, session_id, { type: 'subscribe_more', payload: { session_id }, subscribes: true })
+  dead.end()
+  await assert.rejects(asked, SessionMoved)
+  assert.equal((await next.next(1)).type, 'subscribe')
 })
 
 test('a frame about a session that has moved on takes the subscription there first', async () => {

@@ -156,6 +156,8 @@ test('who asks for more of a session than events gets first what it waits for', 
   assert.equal((await asked).code, 0)
   assert.deepEqual(seqs(client, id), upTo(as_of_seq))
   assert.ok(client.frames.some(({ type }) => type === 'transcript.reset'))
+  // No replay brings text that streamed between those events.
+  assert.equal((await client.next(resyncOf(id))).payload.current_seq, as_of_seq)
 })
 
 const everyone = new Set(['event.session.created', 'event.session.work_changed', 'session.meta.updated', 'event.session.status_changed'])
