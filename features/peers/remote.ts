@@ -97,7 +97,9 @@ export class ClientRemote implements Remote {
     if (this.#following.has(session_id)) throw new SessionMoved() // asked again behind that
     if (subscribes && !known) return await this.#askToSubscribe(link, session_id, frame, bytes)
     if (known) known.more = true
-    const ack = await link.ask(frame, bytes)
+    const ack = await link.ask(frame, bytes).catch((error: unknown) => {
+      throw subscribes ? new Unreached(error) : error // subscribing twice does no harm
+    })
     if (ack.code === OwnerSilent.code) throw new Unreached() // it has moved on from there: nothing was done
     if (known || ack.code !== 0) return ack
     if (link.over) this.#ports.resync(session_id, 'buffer_overflow', { seq: 0 })
@@ -160,7 +162,7 @@ export class ClientRemote implements Remote {
     return kept
   }
 
-  /** Asks with a frame that subscribes. Rejects with `Unreached`: subscribing twice does no harm. */
+  /** Asks with a frame that subscribes. Rejects with `Unreached`. */
   async #enter(kept: Subscription, frame: object, bytes?: Uint8Array): Promise<RemoteAck> {
     const { link, session_id } = kept
     try {

@@ -184,6 +184,20 @@ test('a frame that subscribes is a subscription when its answer says so, and not
   assert.deepEqual([type, remote.sessions()], ['unsubscribe', []])
 })
 
+test('a frame that subscribes for more is asked again where the session is when its server ends before it answers; others may have been done', async () => {
+  for (const subscribes of [true, false]) {
+    const [dead, next] = [new Other('a'), new Other('b')]
+    const { remote } = scene(dead, next)
+    const subscribed = remote.subscribe(dead.place, session_id, { cursor: { seq: 3, epoch } })
+    dead.accept(await dead.next(1), 3)
+    await subscribed
+    const asked = remote.ask(dead.place, session_id, { type: 'any', payload: { session_id }, subscribes })
+    await dead.next(2)
+    dead.end()
+    await assert.rejects(asked, subscribes ? Unreached : { code: 50005 })
+  }
+})
+
 test('who subscribed with more than events goes on at the next server, and is told to ask for the rest anew', async () => {
   const [dead, next] = [new Other('a'), new Other('b')]
   const { remote, got, told } = scene(dead, next)
