@@ -117,7 +117,9 @@ export class Catalog {
     const row = this.#rows.get(id)
     if (!row) return
     this.#rows.delete(id)
-    this.#counts.set(row.state.workspace_id, (this.#counts.get(row.state.workspace_id) ?? 1) - 1)
+    const left = (this.#counts.get(row.state.workspace_id) ?? 1) - 1
+    if (left > 0) this.#counts.set(row.state.workspace_id, left)
+    else this.#counts.delete(row.state.workspace_id)
     this.#moved = true
     this.#listed = undefined
   }

@@ -3,7 +3,7 @@
  * more; then its journal of events and the directory itself are deleted. What a crash leaves of that goes at the next start.
  */
 import { randomBytes } from 'node:crypto'
-import { readdir, rename, rm } from 'node:fs/promises'
+import { readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AppError, type Logger, PersistenceFailed, type Streams } from '../../kernel/index.ts'
 
@@ -20,16 +20,24 @@ export async function takeAway(dir: string, id: string): Promise<string> {
   }
 }
 
-/** Deletes what `takeAway` has put aside, and the journal of the session. */
+/** Deletes what `takeAway` has put aside, and the journal of the session; with the last session goes the directory of the workspace. */
 export async function discard(removed: string, id: string, streams: Pick<Streams, 'remove'>): Promise<void> {
   await streams.remove(id)
   await rm(removed, { recursive: true, force: true, maxRetries: 3 })
+  await removeEmpty(dirname(removed))
+}
+
+/** Every list of sessions looks at the directories of all workspaces. */
+async function removeEmpty(dir: string): Promise<void> {
+  await rmdir(dir).catch(() => undefined) // something is in it
 }
 
 /** Deletes what a process that died has left of removals. */
 export async function discardLeft(root: string, streams: Pick<Streams, 'remove'>, log: Logger): Promise<void> {
   for (const workspace of await names(root)) {
-    for (const name of await names(join(root, workspace))) {
+    const found = await names(join(root, workspace))
+    if (found.length === 0) await removeEmpty(join(root, workspace))
+    for (const name of found) {
       const id = removedForm.exec(name)?.[1]
       if (id === undefined) continue
       await discard(join(root, workspace, name), id, streams).catch(err =>

@@ -336,8 +336,8 @@ async function writeMine(file: string, holder: LockHolder, files: FileCalls): Pr
   }
   const found = await lookAt(dirname(file))
   const handle = await (found ? open() : make()).catch(error => {
-    if (!found || !isMissing(error)) throw error
-    return make()
+    if (!isMissing(error)) throw error
+    return make() // somebody has removed the directory, which was empty, in this moment
   })
   try {
     await writeBytes(handle, [Buffer.from(text)], files)

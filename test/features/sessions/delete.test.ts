@@ -118,6 +118,29 @@ test('a server that knows no others neither deletes a session that is open elsew
   assert.deepEqual(await traces(home, id), [])
 })
 
+test('with its last session goes the directory of a workspace, also one that an earlier version left empty', async t => {
+  const home = await freshDir()
+  const packs = await loadDefaultPacks()
+  const server = await startTestKernel(t, { packs, home })
+  const make = async () => {
+    const { id } = (await server.rest.json('POST', '/api/v1/sessions', { metadata: { cwd: home } })).data as { id: string }
+    return { session_id: id }
+  }
+  const places = () => readdir(join(home, 'sessions'))
+  const [first, second] = [await make(), await make()]
+  const [place = ''] = await places()
+  await server.call(deleteSession, { params: first })
+  assert.deepEqual(await places(), [place])
+  await server.call(deleteSession, { params: second })
+  assert.deepEqual(await places(), [])
+  assert.equal((await server.call(readSession, { params: await make() })).code, 0)
+  assert.deepEqual(await places(), [place])
+
+  await mkdir(join(home, 'sessions', 'wd_left_0123456789ab'))
+  await discardLeft(join(home, 'sessions'), { remove: async () => undefined }, silent)
+  assert.deepEqual(await places(), [place])
+})
+
 test('what a crash left of a removal goes at the next start', async t => {
   const home = await freshDir()
   const packs = await loadDefaultPacks()
