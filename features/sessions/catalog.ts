@@ -60,7 +60,7 @@ export class Catalog {
   /** What an earlier server left open is loaded. */
   #takenOver = false
   readonly #pinned = new Set<string>()
-  /** Newest first, unless `#moved`; may hold rows that went. */
+  /** Newest first, unless `#moved`; may hold rows that went, no more of them than there are rows. */
   #order: Row[] = []
   #moved = false
   #listed: readonly SessionState[] | undefined
@@ -122,6 +122,11 @@ export class Catalog {
     else this.#counts.delete(row.state.workspace_id)
     this.#moved = true
     this.#listed = undefined
+    if (this.#order.length > 2 * this.#rows.size) this.#order = this.#order.filter(each => this.#isShown(each))
+  }
+
+  #isShown(row: Row): boolean {
+    return this.#rows.get(row.state.id) === row
   }
 
   /** Sessions of this home that are open in some process, were left behind by one that died, or were closed with work that waits. */
@@ -141,7 +146,7 @@ export class Catalog {
   async list(): Promise<readonly SessionState[]> {
     await this.#fresh()
     if (!this.#listed) {
-      if (this.#moved) this.#order = this.#order.filter(row => this.#rows.get(row.state.id) === row).sort(newestFirst)
+      if (this.#moved) this.#order = this.#order.filter(row => this.#isShown(row)).sort(newestFirst)
       this.#moved = false
       this.#listed = this.#order.map(row => row.state)
     }

@@ -4,49 +4,66 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { createSession, deleteSession, type Session, Sessions } from '../../features/sessions/index.ts'
+import { createSession, deleteSession, type Session, type SessionState, Sessions } from '../../features/sessions/index.ts'
 import { createTerminal } from '../../features/terminals/index.ts'
 import { definePack } from '../../kernel/index.ts'
+import type { TestContextLike } from '../../kernel/testing.ts'
 import { startTestServer } from '../../testing/index.ts'
 
-/** How many of them are left when nothing but the server can keep them, and rounds of collecting change nothing any more. */
-async function keptOf(known: readonly WeakRef<object>[]): Promise<number> {
+/** How many of them are left when nothing but the server can keep them: looked at until they are as few as they may be, or half a minute. */
+async function keptOf(known: readonly WeakRef<object>[], most: number): Promise<number> {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const left = () => known.filter(each => each.deref() !== undefined).length
-  for (const end = performance.now() + 30_000; left() > 0 && performance.now() < end; collect()) await turn() // what was asked for lives to the end of a turn
+  for (const end = performance.now() + 30_000; left() > most && performance.now() < end; collect()) await turn() // what was asked for lives to the end of a turn
   return left()
 }
 
-test('no connection keeps a session that was deleted, however it was followed there', async t => {
-  let sessions: Sessions | undefined
+/** The full server, and what its packs see of sessions. */
+async function scene(t: TestContextLike) {
+  let found: Sessions | undefined
   const seer = definePack({
     name: 'seer',
     needs: { sessions: Sessions },
-    setup(_ctx, needs) {
-      sessions = needs.sessions
+    setup(_ctx, { sessions }) {
+      found = sessions
     }
   })
-  const { call, connect, cwd } = await startTestServer(t, { packs: [seer] })
+  const server = await startTestServer(t, { packs: [seer] })
+  return {
+    ...server,
+    make: async () => (await server.call(createSession, { body: { metadata: { cwd: server.cwd } } })).data.id,
+    /** Deletes a session; it and its state, so that nobody else holds them. */
+    async gone(session_id: string): Promise<{ readonly session: WeakRef<Session>; readonly state: WeakRef<SessionState> }> {
+      const session = await found!.load(session_id)
+      assert.equal((await server.call(deleteSession, { params: { session_id } })).code, 0)
+      return { session: new WeakRef(session), state: new WeakRef(session.state) }
+    }
+  }
+}
+
+test('no connection keeps a session that was deleted, however it was followed there', async t => {
+  const { call, connect, make, gone } = await scene(t)
   const socket = await connect()
-  const follow = async (): Promise<WeakRef<Session>> => {
-    const session_id = (await call(createSession, { body: { metadata: { cwd } } })).data.id
-    const params = { session_id }
-    const { id: terminal_id } = (await call(createTerminal, { params, body: { runtime_id: 'local', cols: 80, rows: 24 } })).data
+  const follow = async () => {
+    const session_id = await make()
+    const opened = await call(createTerminal, { params: { session_id }, body: { runtime_id: 'local', cols: 80, rows: 24 } })
     const asked = [
       await socket.request('subscribe', { session_ids: [session_id] }),
       await socket.request('subscribe_v2', { session_id, transcript: { '*': 'delta' } }),
       await socket.request('watch_fs_add', { session_id, paths: ['.'] }),
-      await socket.request('terminal_attach', { session_id, terminal_id })
+      await socket.request('terminal_attach', { session_id, terminal_id: opened.data.id })
     ]
     assert.deepEqual(new Set(asked.map(({ code }) => code)), new Set([0]))
-    const session = sessions?.loaded(session_id)
-    assert.ok(session)
-    assert.equal((await call(deleteSession, { params })).code, 0)
-    return new WeakRef(session)
+    return (await gone(session_id)).session
   }
-
   const known = [await follow(), await follow(), await follow()]
+  assert.equal(await keptOf(known, 0), 0)
+})
 
-  assert.equal(await keptOf(known), 0)
+test('of the facts of deleted sessions the list keeps no more than there are sessions, also while nobody lists', async t => {
+  const { make, gone } = await scene(t)
+  const known = []
+  for (let n = 0; n < 10; n++) known.push((await gone(await make())).state)
+  assert.ok((await keptOf(known, 1)) <= 1)
 })
