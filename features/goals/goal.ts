@@ -56,7 +56,7 @@ export interface GoalState {
 
 /** Written by a process that works. What closes a journal that was cut off has the time of the next process. */
 const work = recordTypes(goalRecord, goalTurn, 'turn.started', 'step.begin', 'step.message', 'step.end')
-const isWork = (record: HistoryRecord): boolean => work.has(record.type) && record.reason !== 'interrupted'
+const isWork = (record: HistoryRecord): boolean => work.has(record.type) && (record.type !== 'step.end' || record.reason !== 'interrupted')
 
 export const goalState: StateSpec<GoalState> = {
   name: 'goals',
