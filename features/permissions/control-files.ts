@@ -1,4 +1,4 @@
-/** Files that make other programs run code: those of git and of editors. And the git work tree around a directory, without the git program. */
+/** Files that make programs run code: those of git, of editors, and of MCP servers. And the git work tree around a directory, without the git program. */
 import { readFile, realpath } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { lookAt } from '../../kernel/index.ts'
@@ -35,7 +35,8 @@ export async function isControlFile(
 /** Hooks, and settings that name commands. */
 function runsByItself(segments: readonly string[]): boolean {
   const name = segments.at(-1) ?? ''
-  if (name === '.envrc' || segments.includes('.husky')) return true
+  if (name === '.envrc' || name === '.mcp.json' || segments.includes('.husky')) return true
+  if (segments.at(-2) === '.svc-code' && name === 'mcp.json') return true // as `.mcp.json`: servers that a trusted project has started
   return segments.at(-2) === '.vscode' && (name === 'tasks.json' || name === 'settings.json' || name === 'launch.json')
 }
 

@@ -83,6 +83,7 @@ test('control files are asked for when they are written, those of git when they 
   await mkdir(join(cwd, 'parts/refs'), { recursive: true })
   const control = [
     ['.husky/pre-push', '.envrc', 'a/.ENVRC', '.vscode/settings.json', '.vscode/launch.json', '.vscode/tasks.json'],
+    ['.mcp.json', 'sub/.MCP.json', '.svc-code/mcp.json', 'sub/.svc-code/mcp.json'],
     ['new/HEAD', 'bare/objects/a', 'bare/refs/heads/a', 'bare/hooks/a', 'parts/config', 'a/.git/config', 'a/.Git/x']
   ].flat()
   for (const path of control)
@@ -91,7 +92,7 @@ test('control files are asked for when they are written, those of git when they 
   for (const path of ['.envrc', '.vscode/tasks.json', 'new/HEAD'])
     assert.equal(await judge({ tool: 'Read', path: join(cwd, path), access: 'read' }), 'approve')
   assert.equal(await judge({ tool: 'Read', path: join(cwd, '.git/config'), access: 'read' }), 'ask')
-  for (const path of ['objects/a', 'lone/refs/a', '.vscode/extensions.json', 'settings.json'])
+  for (const path of ['objects/a', 'lone/refs/a', '.vscode/extensions.json', 'settings.json', 'mcp.json', '.svc-code/agents/a.md'])
     assert.equal(await judge({ tool: 'Edit', mode: 'yolo', path: join(cwd, path) }), 'approve', path)
 })
 
