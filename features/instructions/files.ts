@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { homeOfUser, lookAt, stampAt } from '../../kernel/index.ts'
 import { asData } from '../history/index.ts'
+import { leadsOffLimits } from '../tools/index.ts'
 
 const oversizedBytes = 32 * 1024
 /** A file above this is not an instruction file; reading it would only cost memory. */
@@ -50,8 +51,8 @@ export async function stampOf(places: readonly (readonly string[])[]): Promise<s
   return stamps.filter(stamp => stamp !== '').join('\n')
 }
 
-/** What the files say. Empty ones are skipped, no path is read twice. */
-export async function collect(places: readonly (readonly string[])[]): Promise<Instructions> {
+/** What the files say. Empty ones are skipped, no path is read twice. `home`: the server's, whose files no link of a project shows. */
+export async function collect(places: readonly (readonly string[])[], home: string): Promise<Instructions> {
   const seen = new Set<string>()
   const texts: string[] = []
   const problems: string[] = []
@@ -59,7 +60,7 @@ export async function collect(places: readonly (readonly string[])[]): Promise<I
   for (const names of places) {
     for (const path of names) {
       if (seen.has(path)) break
-      const found = await readText(path)
+      const found = await readText(path, home)
       if (found === undefined) continue
       seen.add(path)
       if (found.problem !== undefined) problems.push(found.problem)
@@ -87,10 +88,11 @@ async function chain(cwd: string): Promise<string[]> {
   return dirs.slice(0, Math.max(0, root) + 1).reverse()
 }
 
-async function readText(path: string): Promise<{ readonly text: string; readonly problem?: string } | undefined> {
+async function readText(path: string, home: string): Promise<{ readonly text: string; readonly problem?: string } | undefined> {
   try {
     const info = await stat(path)
     if (!info.isFile()) return { text: '', problem: `${path} is not a regular file` }
+    if (await leadsOffLimits(path, home)) return { text: '', problem: `${path} is a link to a file that is off limits, and was left out` }
     if (info.size > readBytes) return { text: '', problem: `${path} is too large (${info.size} bytes) and was left out` }
     return { text: (await readFile(path, 'utf8')).trim() }
   } catch (error) {

@@ -28,7 +28,7 @@ export default definePack({
       order: 400,
       basis: async ({ session }) => stampOf(await placesFor(session.cwd, homes)),
       async render({ session }) {
-        const { text, warning } = await collect(await placesFor(session.cwd, homes))
+        const { text, warning } = await collect(await placesFor(session.cwd, homes), homes.home)
         return {
           text: text === '' ? '' : `${heading}\n\n${text}`,
           variables: { agents_md: text },
@@ -38,7 +38,7 @@ export default definePack({
     })
     ctx.route(readWarnings, async ({ params }) => {
       const { cwd } = await sessions.load(params.session_id)
-      const { warning } = await collect(await placesFor(cwd, homes))
+      const { warning } = await collect(await placesFor(cwd, homes), homes.home)
       return { warnings: warning === undefined ? [] : [{ code, message: warning, severity: 'warning' as const }] }
     })
   }

@@ -1,4 +1,5 @@
 /** The plugins of a home: the list on disk, what each brings, and changes of it, also by other server processes. */
+import { dirname } from 'node:path'
 import { AppError, type DocumentStore, type Logger } from '../../kernel/index.ts'
 import { scanSkills } from '../skills/index.ts'
 import { Latest } from '../workspaces/index.ts'
@@ -130,7 +131,7 @@ export class PluginList {
         if (!loaded.contents && record.enabled) {
           this.#ports.log.warn({ plugin: record.id, diagnostics: loaded.diagnostics }, 'a plugin is not used: its files are not right')
         }
-        return { record, ...loaded, skillCount: await countSkills(loaded.contents) }
+        return { record, ...loaded, skillCount: await countSkills(loaded.contents, dirname(this.#ports.dir)) }
       })
     )
     this.#installed = installed
@@ -138,9 +139,9 @@ export class PluginList {
   }
 }
 
-async function countSkills(contents: PluginContents | undefined): Promise<number> {
+async function countSkills(contents: PluginContents | undefined, home: string): Promise<number> {
   const counts = (contents?.skills ?? []).map(async ({ path, file }) =>
-    file ? 1 : (await scanSkills(path, { source: 'extra' })).skills.length
+    file ? 1 : (await scanSkills(path, { source: 'extra' }, home)).skills.length
   )
   return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
 }

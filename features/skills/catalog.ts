@@ -105,7 +105,7 @@ export class SkillCatalog {
       if (!byName.has(key)) byName.set(key, skill)
     }
     for (const { path, file, command, ...origin } of levels.flat()) {
-      const scan = file ? await single(path, origin, command) : await scanSkills(path, origin)
+      const scan = file ? await single(path, origin, this.#ports.home, command) : await scanSkills(path, origin, this.#ports.home)
       for (const skill of scan.skills) add(skill)
       for (const problem of scan.problems) this.#ports.log.warn(problem, 'a skill is not used')
       visited.push(...scan.visited)
@@ -117,9 +117,9 @@ export class SkillCatalog {
 }
 
 /** A file that is one skill. */
-async function single(path: string, origin: SkillOrigin, command?: Skill['command']): Promise<Scan> {
+async function single(path: string, origin: SkillOrigin, home: string, command?: Skill['command']): Promise<Scan> {
   try {
-    const skill = await readSkill(path, origin, { named: command && `${command.plugin_id}:${command.name}` })
+    const skill = await readSkill(path, origin, home, { named: command && `${command.plugin_id}:${command.name}` })
     const called = command && { type: 'flow' as const, command }
     return { skills: [{ ...skill, ...called }], visited: [path, dirname(path)], problems: [] }
   } catch (error) {

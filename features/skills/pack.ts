@@ -53,7 +53,7 @@ export default definePack({
     const skills: Skills = {
       list: cwd => catalog.list(cwd),
       find: (cwd, name) => catalog.find(cwd, name),
-      render: async (skill, call) => block(skill, skill.body ?? (await skillBody(skill.path)), call)
+      render: async (skill, call) => block(skill, skill.body ?? (await skillBody(skill.path, ctx.home)), call)
     }
     ctx.provide(Skills, skills)
     ctx.provide(PromptSkills, promptSkills(skills, ctx.newId))

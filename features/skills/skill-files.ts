@@ -1,6 +1,7 @@
 /** Skills in files: `<name>/SKILL.md` with front matter, or a flat `<name>.md` at the top of a directory of skills. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { leadsOffLimits } from '../tools/index.ts'
 import { fieldOf, frontMatter } from '../workspaces/index.ts'
 import { type Skill, type SkillOrigin, type SkillType, skillTypes } from './service.ts'
 
@@ -20,11 +21,11 @@ export interface Scan {
   readonly problems: { readonly file: string; readonly reason: string }[]
 }
 
-/** Skills of one directory. Sorted; entries that begin with a dot and `node_modules` are skipped; links are followed. */
-export async function scanSkills(root: string, origin: SkillOrigin): Promise<Scan> {
+/** Skills of one directory. Sorted; entries that begin with a dot and `node_modules` are skipped; links are followed. `home`: the server's. */
+export async function scanSkills(root: string, origin: SkillOrigin, home: string): Promise<Scan> {
   const scan: Scan = { skills: [], visited: [], problems: [] }
   const left = { directories: maxDirectories }
-  await visit(root, { scan, origin, left, depth: 0 })
+  await visit(root, { scan, origin, home, left, depth: 0 })
   if (left.directories < 0) {
     scan.problems.push({ file: root, reason: `it holds more than ${maxDirectories} directories, and only these were looked through` })
   }
@@ -34,6 +35,7 @@ export async function scanSkills(root: string, origin: SkillOrigin): Promise<Sca
 interface Place {
   readonly scan: Scan
   readonly origin: SkillOrigin
+  readonly home: string
   /** How many directories may still be looked through; below 0 there were more. */
   readonly left: { directories: number }
   readonly depth: number
@@ -42,7 +44,7 @@ interface Place {
 }
 
 async function visit(dir: string, place: Place): Promise<void> {
-  const { scan, origin, left, depth, parent } = place
+  const { scan, origin, home, left, depth, parent } = place
   if (--left.directories < 0) return
   scan.visited.push(dir)
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => []) // most of these directories are not there
@@ -57,7 +59,7 @@ async function visit(dir: string, place: Place): Promise<void> {
     if (!(await stat(below).catch(() => undefined))?.isDirectory()) continue // a link to a file, or to nothing
     inDirectories.add(entry.name)
     const file = join(below, 'SKILL.md')
-    const skill = await attempt(file, scan, () => readSkill(file, origin, { parent }))
+    const skill = await attempt(file, scan, () => readSkill(file, origin, home, { parent }))
     if (skill === undefined) await visit(below, { ...place, depth: depth + 1 })
     else if (skill !== 'broken') {
       scan.visited.push(below)
@@ -69,7 +71,7 @@ async function visit(dir: string, place: Place): Promise<void> {
   for (const entry of names) {
     const name = entry.name.endsWith('.md') ? entry.name.slice(0, -3) : ''
     if (name === '' || name === 'SKILL' || entry.isDirectory() || inDirectories.has(name) || scan.skills.length >= maxSkills) continue
-    const skill = await attempt(join(dir, entry.name), scan, () => readSkill(join(dir, entry.name), origin, { parent, flat: name }))
+    const skill = await attempt(join(dir, entry.name), scan, () => readSkill(join(dir, entry.name), origin, home, { parent, flat: name }))
     if (skill !== undefined && skill !== 'broken') scan.skills.push(skill)
   }
 }
@@ -99,8 +101,9 @@ interface Naming {
 }
 
 /** Throws where the file is no skill. */
-export async function readSkill(file: string, origin: SkillOrigin, { parent, named, flat = named }: Naming = {}): Promise<Skill> {
-  const text = await textOf(file)
+export async function readSkill(file: string, origin: SkillOrigin, home: string, naming: Naming = {}): Promise<Skill> {
+  const { parent, named, flat = named } = naming
+  const text = await textOf(file, home)
   const parsed = await frontMatter(text)
   if (!parsed && flat === undefined) throw new Error('it has no front matter')
   const { fields, body } = parsed ?? { fields: {}, body: text }
@@ -132,15 +135,16 @@ export async function readSkill(file: string, origin: SkillOrigin, { parent, nam
 }
 
 /** What the skill says, without its front matter. Read when it is used: an edit counts at once. */
-export async function skillBody(file: string): Promise<string> {
-  const text = await textOf(file)
+export async function skillBody(file: string, home: string): Promise<string> {
+  const text = await textOf(file, home)
   return ((await frontMatter(text))?.body ?? text).trim()
 }
 
-async function textOf(file: string): Promise<string> {
+async function textOf(file: string, home: string): Promise<string> {
   const found = await stat(file)
   if (!found.isFile()) throw new Error('it is not a regular file')
   if (found.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
+  if (await leadsOffLimits(file, home)) throw new Error('it is a link to a file that is off limits')
   return await readFile(file, 'utf8')
 }
 

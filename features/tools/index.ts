@@ -4,7 +4,17 @@ export { type Bounds, boundText, CUT_MARK, headOf, tailOf } from './bound-text.t
 export { listTools, ToolEntry } from './contract.ts'
 export { compilePathGlob, compileText, matchPath, matchText, meansTool } from './glob.ts'
 export { KeptText } from './kept-text.ts'
-export { belongsToHome, isInside, isProtected, isSensitive, leadsTo, plansDir, type Surroundings, withoutLinks } from './paths.ts'
+export {
+  belongsToHome,
+  isInside,
+  isProtected,
+  isSensitive,
+  leadsOffLimits,
+  leadsTo,
+  plansDir,
+  type Surroundings,
+  withoutLinks
+} from './paths.ts'
 export { mayChange } from './schedule.ts'
 export * from './service.ts'
 export * from './tool.ts'

@@ -59,6 +59,16 @@ export function isProtected(path: string, around: Surroundings): boolean {
   return isSensitive(path) || processFile.test(path) || belongsToHome(path, around)
 }
 
+/** Whether a file that is read without being asked for (a text of a project) is a link to what is off limits for tools. */
+export async function leadsOffLimits(path: string, home: string): Promise<boolean> {
+  const real = await realAt(path)
+  if (real === undefined || real === path) return false
+  const own = await withoutLinks(home)
+  const nowhere = join(own, 'none')
+  const isForeign = !isInside(path, home) && !isInside(path, own)
+  return isSensitive(real) || processFile.test(real) || (isForeign && belongsToHome(real, { home: own, cwd: nowhere, agent_dir: nowhere }))
+}
+
 /** The plans of an agent, in its directory: the agent writes them. */
 export const plansDir = (agent_dir: string): string => join(agent_dir, 'plans')
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { collect, placesFor, stampOf } from '../../../features/instructions/files.ts'
@@ -24,7 +24,7 @@ test('instruction files are merged from the general to the specific', async () =
   await writeFile(join(cwd, 'agents.md'), 'sub')
 
   const places = await placesFor(cwd, { home, userHome: user })
-  const found = await collect(places)
+  const found = await collect(places, home)
   assert.deepEqual(
     found.text.split('\n').filter(line => line !== '' && !line.startsWith('<!--')),
     ['home', 'user', 'root', 'hidden', 'sub']
@@ -34,10 +34,30 @@ test('instruction files are merged from the general to the specific', async () =
   assert.equal(await stampOf(places), stamp)
   await writeFile(join(root, 'AGENTS.md'), 'x'.repeat(33 * 1024))
   assert.notEqual(await stampOf(places), stamp)
-  assert.match((await collect(places)).warning ?? '', /advised 32768/)
+  assert.match((await collect(places, home)).warning ?? '', /advised 32768/)
   await rm(join(root, 'AGENTS.md'))
   await mkdir(join(root, 'AGENTS.md'))
-  assert.match((await collect(places)).warning ?? '', /AGENTS\.md is not a regular file/)
+  assert.match((await collect(places, home)).warning ?? '', /AGENTS\.md is not a regular file/)
+})
+
+test('a link shows no file that is off limits for tools', async () => {
+  const dir = await freshDir()
+  const [home, repo, user] = ['home', 'repo', 'user'].map(name => join(dir, name)) as [string, string, string]
+  await mkdir(join(home, 'server'), { recursive: true })
+  await mkdir(join(repo, '.git'), { recursive: true })
+  await mkdir(join(user, '.ssh'), { recursive: true })
+  for (const file of [join(home, 'config.toml'), join(home, 'server/x'), join(user, '.ssh/id_rsa'), join(user, 'rules.md')])
+    await writeFile(file, 'TEXT')
+  const link = join(repo, 'AGENTS.md')
+  for (const target of ['../home/config.toml', '../home/server/x', '../user/.ssh/id_rsa', '/proc/self/environ']) {
+    await symlink(target, link)
+    const found = await collect(await placesFor(repo, { home, userHome: user }), home)
+    assert.equal(found.text, '', target)
+    assert.match(found.warning ?? '', /AGENTS\.md is a link to a file that is off limits/)
+    await rm(link)
+  }
+  await symlink('../user/rules.md', link)
+  assert.match((await collect(await placesFor(repo, { home, userHome: user }), home)).text, /TEXT/)
 })
 
 test('a change of the files is in the prompt of the next turn; without one the prompt stays as it is', async t => {

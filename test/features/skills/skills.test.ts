@@ -117,6 +117,18 @@ test('links that go round end, and a skill that is larger than it may be is none
   assert.ok(!(await scene.names()).includes('big'))
 })
 
+test('a link is no skill when it leads to a file that is off limits for tools', async t => {
+  const scene = await start(t)
+  const builtin = ['write-instructions', 'write-skill']
+  const key = await scene.skill('keys/id_rsa', 'KEY')
+  await mkdir(join(scene.cwd, '.svc-code/skills/b'), { recursive: true })
+  await symlink(key, join(scene.cwd, '.svc-code/skills/a.md'))
+  await symlink(await scene.skill('keys/.env', front('b')), join(scene.cwd, '.svc-code/skills/b/SKILL.md'))
+  assert.deepEqual(await scene.names(), builtin)
+  await symlink(await scene.skill('docs/c.md', 'Read this.'), join(scene.cwd, '.svc-code/skills/c.md'))
+  assert.deepEqual(await scene.names(), ['c', ...builtin])
+})
+
 test('of a place that holds a whole disk the first directories are looked through, and skills of other places are there all the same', async t => {
   const scene = await start(t)
   await scene.skill('.svc-code/skills/first/SKILL.md', front('first'))
