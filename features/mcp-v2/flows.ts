@@ -83,8 +83,9 @@ class Flow {
 
   async #listen(): Promise<void> {
     const server = createServer((request, reply) => {
-      const url = new URL(request.url ?? '', 'http://127.0.0.1')
-      if (request.method !== 'GET' || url.pathname !== '/callback') {
+      const [target = '', base] = [request.url, 'http://127.0.0.1']
+      const url = URL.canParse(target, base) ? new URL(target, base) : undefined // any page of a browser may ask for `//`
+      if (request.method !== 'GET' || url?.pathname !== '/callback') {
         reply.writeHead(404).end()
         return
       }
@@ -177,7 +178,10 @@ const headers = {
 }
 const page = (words: string) => `<!doctype html><meta charset="utf-8"><title>svc-code</title><p>${words}</p>`
 
-const same = (given: string, wanted: string) => given.length === wanted.length && timingSafeEqual(Buffer.from(given), Buffer.from(wanted))
+function same(...texts: [string, string]): boolean {
+  const [given, wanted] = texts.map(text => Buffer.from(text)) as [Buffer, Buffer]
+  return given.length === wanted.length && timingSafeEqual(given, wanted)
+}
 
 export type Begun =
   | { readonly status: 'already-authorized' }

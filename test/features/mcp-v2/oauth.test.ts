@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readdir, readFile, stat } from 'node:fs/promises'
+import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { beginAuth, cancelAuth, completeAuth, readAuthStatuses, resetAuth } from '../../../features/mcp-v2/index.ts'
@@ -92,6 +94,22 @@ test('who denies the login, or sends a wrong state, does not get in', async t =>
   assert.equal(answer.code, 40929)
   assert.match(answer.msg, /access_denied/)
   assert.equal(await scene.state(), 'not-applicable')
+})
+
+test('whatever asks where a login is awaited is answered, and the login goes on', async t => {
+  const scene = await start(t)
+  const { data } = await scene.begin()
+  const { searchParams } = new URL(data.authorizationUrl ?? '')
+  const port = new URL(searchParams.get('redirect_uri') ?? '').port
+  const ask = async (path: string) => {
+    const [reply] = (await once(get({ host: '127.0.0.1', port, path }), 'response')) as [IncomingMessage]
+    reply.resume()
+    return reply.statusCode
+  }
+  for (const path of ['//', 'http://[', '*']) assert.equal(await ask(path), 404, path)
+  const wide = encodeURIComponent('é'.repeat(searchParams.get('state')?.length ?? 0))
+  assert.equal(await ask(`/callback?code=stolen&state=${wide}`), 400)
+  assert.match(await browse(data.authorizationUrl ?? ''), /Signed in/)
 })
 
 test('two who begin at once share the login, and each hears of its end', async t => {
