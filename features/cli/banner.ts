@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Feature } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { readAuth } from '../providers/index.ts'
+import { demoModel } from './deployment.ts'
 import { productVersion } from './version.ts'
 
 interface BannerFacts {
@@ -51,7 +52,7 @@ async function modelLines(kernel: Kernel, { command, demo }: BannerFacts): Promi
   if (code !== 0 || !data) return []
   const { ready, default_model, providers_count, warnings = [] } = data
   const remarks = warnings.map(text => `          warning: ${text}`)
-  const others = demo && default_model !== 'demo/demo' ? '; the demo model is demo/demo' : ''
+  const others = demo && default_model !== demoModel ? `; the demo model is ${demoModel}` : ''
   if (ready) return [`  model   ${default_model}${warnings.length === 0 ? ' is ready' : ''}${others}`, ...remarks]
   const state = providers_count === 0 ? 'no provider is configured' : default_model === null ? 'no default model is set' : 'not ready'
   return [

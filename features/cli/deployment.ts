@@ -5,6 +5,8 @@ import { knownHome } from '../../kernel/index.ts'
 import type { FlagValues } from './flags.ts'
 import { type Isolation, type IsolationOptions, isolationOptions, type Origin } from './isolation/options.ts'
 
+export const demoModel = 'demo/demo'
+
 export interface Deployment extends Isolation {
   readonly home: string
   readonly load: readonly Origin[]

@@ -28,7 +28,10 @@ export const flags = {
     help: 'accept this Host header; a leading dot takes subdomains (repeatable)'
   },
   'cors-origin': { type: 'string', multiple: true, value: 'origin', help: 'accept this browser origin (repeatable)' },
-  demo: { type: 'boolean', help: 'with a demo model that needs no key and no network; the default when none is configured' },
+  demo: {
+    type: 'boolean',
+    help: 'with a demo model that needs no key and no network; that of run --demo, else the default when none is configured'
+  },
   offline: { type: 'boolean', help: 'call nobody but configured providers on this machine' },
   network: { type: 'boolean', help: 'every host that packs may call, and nothing else' },
   pack: { type: 'string', multiple: true, value: 'path|module', help: 'load a further pack (repeatable)' },

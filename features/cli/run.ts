@@ -5,7 +5,7 @@ import { listInstances } from '../instances/index.ts'
 import { CommandError } from './command-error.ts'
 import type { CommandLine, Runner } from './commands.ts'
 import { Conversation, type Outcome } from './conversation.ts'
-import { homeOf } from './deployment.ts'
+import { demoModel, homeOf } from './deployment.ts'
 import type { FlagName } from './flags.ts'
 import type { Io } from './io.ts'
 import { UsageError } from './options.ts'
@@ -46,7 +46,7 @@ async function converse(first: Reached, text: string, { flags }: CommandLine, io
   const off = io.onInterrupt(interrupted)
   try {
     await talk.open()
-    const prompt_id = await talk.submit(text, flags.model).catch(async (error: unknown) => {
+    const prompt_id = await talk.submit(text, flags.model ?? (flags.demo ? demoModel : undefined)).catch(async (error: unknown) => {
       if (flags.session === undefined && isRefusal(error)) await discard(server, session_id)
       throw error
     })

@@ -173,6 +173,8 @@ test('without a running server run brings its own, which others see and which en
   const demo = await command(none, ['run', 'list', 'the', 'files', '--demo', '--yes', '--cwd', cwd])
   assert.equal(demo.code, 0, demo.stderr)
   assert.ok(demo.stdout.length > 0)
+  const beside = await command(home, ['run', 'list', 'the', 'files', '--demo', '--yes', '--cwd', cwd]) // where another model is the default
+  assert.deepEqual([beside.code, beside.stdout], [0, demo.stdout], beside.stderr)
 })
 
 test('attach shows what was said, follows what comes, and sends what is typed', async t => {
