@@ -1,7 +1,7 @@
 /** What packs hand over is looked at then: they need not be typed, and what is odd would fail later, in the middle of somebody's request. */
 import { inspect } from 'node:util'
-import type { EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
-import { developerError } from './errors.ts'
+import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
+import { developerError, type ErrorSpec } from './errors.ts'
 import { isSchema, unusable } from './schema.ts'
 
 function odd(what: string, needed: string, given: unknown): Error {
@@ -19,6 +19,24 @@ export function assertSchema(what: string, given: unknown): void {
   if (problem) throw developerError('schema_unusable', what, problem)
 }
 
+export function isErrorSpec(value: unknown): value is ErrorSpec {
+  return typeof (value as { code?: unknown } | null | undefined)?.code === 'number'
+}
+
+/** What a route has beside its path. */
+export function assertRouteParts(name: string, { params, query, body, data, errors, status = 200, binary }: AnyRoute): void {
+  if (data === undefined) throw developerError('route_unusable', name, 'data, the shape of its answer, is missing')
+  for (const [part, schema] of Object.entries({ params, query, body, data })) {
+    if (schema !== undefined) assertSchema(`${name}: ${part}`, schema)
+  }
+  for (const [part, schema] of Object.entries({ params, query })) {
+    if (schema !== undefined && schema.type !== 'object') throw odd(`${name}: ${part}`, 'a schema of an object', schema)
+  }
+  assertErrors(name, errors)
+  if (!Number.isInteger(status) || status < 200 || status > 299) throw odd(`${name}: status`, '200 to 299', status)
+  if (binary !== undefined && !Array.isArray(binary.types)) throw odd(`${name}: binary`, "'types', a list of media types", binary)
+}
+
 export function assertEvent({ type, scope, payload, merge }: EventSpec): void {
   assertType('an event', type)
   if (scope !== 'session' && scope !== 'global') throw odd(`the scope of ${type}`, "'session' or 'global'", scope)
@@ -26,15 +44,23 @@ export function assertEvent({ type, scope, payload, merge }: EventSpec): void {
   if (merge && !Array.isArray(merge.by)) throw odd(`merge of ${type}`, 'a list of fields', merge.by)
 }
 
-export function assertFrame({ type, payload, ack }: FrameSpec): void {
+export function assertFrame({ type, payload, ack, errors, invalid }: FrameSpec): void {
   assertType('a frame', type)
   assertSchema(`the payload of ${type}`, payload)
   assertSchema(`the ack of ${type}`, ack)
+  assertErrors(type, errors)
+  if (invalid !== undefined) assertErrors(type, [invalid])
 }
 
-export function assertOutFrame({ type, payload }: OutFrameSpec): void {
+export function assertOutFrame({ type, payload, fields = {} }: OutFrameSpec): void {
   assertType('a frame', type)
   assertSchema(`the payload of ${type}`, payload)
+  for (const [name, field] of Object.entries(fields)) assertSchema(`${name} of ${type}`, field)
+}
+
+function assertErrors(what: string, errors: unknown): void {
+  if (errors !== undefined && !(Array.isArray(errors) && errors.every(isErrorSpec)))
+    throw odd(`errors of ${what}`, 'a list made with errorSpec', errors)
 }
 
 function assertType(what: string, type: unknown): void {

@@ -3,6 +3,7 @@
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { AnyRoute, BodyOf, DataOf, EventSpec, FrameSpec, OutFrameSpec, ParamsOf, QueryOf, RequestInfo, StoreSpec } from './contract.ts'
+import { isErrorSpec } from './declared.ts'
 import { developerError, type ErrorSpec } from './errors.ts'
 import type { BinaryReply } from './http/bytes.ts'
 import type { TapFn, TapOptions, TapPoints, Tappable } from './lifecycle/hooks.ts'
@@ -231,14 +232,13 @@ export function definePack<
 /** The first part that does not hold what the kernel reads of it without asking. */
 function oddPart({ needs, optional, provides, errors, config }: Partial<Pack>): string | undefined {
   const isToken = (value: unknown) => typeof (value as { id?: unknown } | null | undefined)?.id === 'string'
-  const isSpec = (value: unknown) => typeof (value as { code?: unknown } | null | undefined)?.code === 'number'
   for (const [part, tokens] of Object.entries({ needs, optional })) {
     if (typeof tokens !== 'object' || tokens === null) return part
     const odd = Object.keys(tokens).find(key => !isToken(tokens[key]))
     if (odd !== undefined) return `${part}.${odd}`
   }
   if (!Array.isArray(provides) || !provides.every(isToken)) return 'provides'
-  if (!Array.isArray(errors) || !errors.every(isSpec)) return 'errors'
+  if (!Array.isArray(errors) || !errors.every(isErrorSpec)) return 'errors'
   return config === undefined || (isSchema(config) && config.type === 'object') ? undefined : 'config'
 }
 

@@ -2,7 +2,7 @@
 import polka, { type Middleware } from 'polka'
 import { isReserved } from '../access/principal.ts'
 import type { AnyRoute, Method } from '../contract.ts'
-import { assertSchema } from '../declared.ts'
+import { assertRouteParts } from '../declared.ts'
 import { AppError, developerError, invalid, ValidationFailed } from '../errors.ts'
 import type { Activity } from '../lifecycle/activity.ts'
 import type { RouteHandler } from '../pack.ts'
@@ -100,10 +100,7 @@ export const nameOf = ({ method, path }: AnyRoute): string => `route ${method} $
 export function assertRoute(spec: AnyRoute): void {
   const name = nameOf(spec)
   if (!methods.includes(spec.method)) throw developerError('route_unusable', name, `the method is none of ${methods.join(', ')}`)
-  if (spec.data === undefined) throw developerError('route_unusable', name, 'data, the shape of its answer, is missing')
-  for (const part of ['params', 'query', 'body', 'data'] as const) {
-    if (spec[part] !== undefined) assertSchema(`${name}: ${part}`, spec[part])
-  }
+  assertRouteParts(name, spec)
   const { names } = parseTemplate(spec.path)
   if (spec.params) {
     const declared = Object.keys(spec.params.properties)

@@ -345,8 +345,12 @@ export class Lifecycle {
       const owner = services.get(id)?.owner
       if (owner !== undefined) return developerError('service_clash', id, unit.name, owner)
     }
-    const clash = registry.clash(unit.registrations)
-    return clash === undefined ? undefined : developerError('wire_clash', clash)
+    try {
+      const clash = registry.clash(unit.registrations)
+      return clash === undefined ? undefined : developerError('wire_clash', clash)
+    } catch (error) {
+      return reasonOf(error) // of what it declared, whatever it looked like when it was handed over
+    }
   }
 
   /** Unloads units and everything that needs what they provide: each when those are gone that use it, side by side otherwise. */

@@ -204,6 +204,50 @@ const rows: Readonly<Record<string, Row>> = {
     state: 'Failed',
     named: /^route GET \/api\/v1\/bad: data has 'items', which was not made with Type$/
   },
+  'a route with errors that are none': {
+    setup: ctx => ctx.route({ ...bad, errors: [undefined] } as never, () => null as never),
+    state: 'Failed',
+    named: /^errors of route GET \/api\/v1\/bad needs a list made with errorSpec, not \[ undefined \]$/
+  },
+  'a route whose query is no object': {
+    setup: ctx => ctx.route({ ...bad, query: Type.String() } as never, () => null as never),
+    state: 'Failed',
+    named: /^route GET \/api\/v1\/bad: query needs a schema of an object, not /
+  },
+  'a route with a status that is no success': {
+    setup: ctx => ctx.route({ ...bad, status: 99 } as never, () => null as never),
+    state: 'Failed',
+    named: /^route GET \/api\/v1\/bad: status needs 200 to 299, not 99$/
+  },
+  'a route of bytes without media types': {
+    setup: ctx => ctx.route({ ...bad, binary: true } as never, () => null as never),
+    state: 'Failed',
+    named: /^route GET \/api\/v1\/bad: binary needs 'types', a list of media types, not true$/
+  },
+  'a declaration that throws when it is looked at again': {
+    setup: ctx => {
+      let looks = 0
+      const spec = {
+        ...bad,
+        get errors() {
+          return looks++ === 0 ? [] : boom()
+        }
+      }
+      ctx.route(spec, () => null)
+    },
+    state: 'Failed',
+    named: /^boom$/
+  },
+  'a frame with errors that are none': {
+    setup: ctx => ctx.frame({ type: 'f', payload: Type.Object({}), ack: Type.Object({}), errors: 'no' } as never, (() => ({})) as never),
+    state: 'Failed',
+    named: /^errors of f needs a list made with errorSpec, not 'no'$/
+  },
+  'a frame of the server with a field that has no schema': {
+    setup: ctx => ctx.outFrame({ type: 'f', payload: Type.Object({}), fields: { n: 5 } } as never),
+    state: 'Failed',
+    named: /^n of f needs a schema made with Type, not 5$/
+  },
   'a handler that is none': {
     setup: ctx => ctx.route(bad, undefined as never),
     state: 'Failed',
