@@ -65,14 +65,14 @@ class Batch {
       const each = await this.#prepare(parsed, prepared)
       prepared.push(each)
       if (each.result?.stop_turn) this.#stop(index)
-      const { context, changes } = each.original === undefined ? each : prepared[each.original]!
+      const { context, changes, result } = each.original === undefined ? each : prepared[each.original]!
       const execution = context?.execution
       this.#told[index] = this.#report({
         type: 'started',
         call: parsed.call,
         args: changes?.args ?? parsed.args,
         ...(changes && changes.by.length > 0 ? { changed_by: changes.by } : {}),
-        ...(each.result ? { refused: true } : {}),
+        ...(result ? { refused: true } : {}),
         ...(execution ? { description: execution.description } : {}),
         ...(execution?.display ? { display: execution.display } : {})
       })

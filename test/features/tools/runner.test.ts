@@ -127,6 +127,21 @@ test('the same call twice in one response runs once and answers twice', async t 
   assert.deepEqual(told, ['Once: x', 'Once: x', 'Once: y'], 'the copy is shown as what ran')
 })
 
+test('the same call twice in one response is refused twice', async t => {
+  const { run, reports, hooks } = await scene(t, [scripted({ name: 'Once' })])
+  hooks.before.tapPromise('test', async () => ({ kind: 'deny', output: 'no' }))
+  const results = await run([
+    ['A', 'Once', '{"path":"x"}'],
+    ['B', 'Once', '{"path":"x"}']
+  ])
+  assert.deepEqual(
+    results.map(({ output }) => output),
+    ['no', 'no']
+  )
+  const told = reports.flatMap(report => (report.type === 'started' ? [report.refused] : []))
+  assert.deepEqual(told, [true, true])
+})
+
 test('the same call behind one that may change what it sees runs again', async t => {
   let content = 'old'
   const look = scripted({ name: 'Look', accesses: () => [{ kind: 'read', path: '/a' }], run: () => ({ output: content }) })
