@@ -171,6 +171,8 @@ export class Password {
   /** Keyed digest of the password once it was proven, so that only the first request of a server pays for scrypt. */
   readonly #key = randomBytes(32)
   #proven: Buffer | undefined
+  /** Verdicts under way, by keyed digest: a client that begins with many requests at once brings the same text with each. */
+  readonly #verdicts = new Map<string, Promise<boolean>>()
   #running = 0
   readonly #queue: (() => void)[] = []
 
@@ -185,11 +187,21 @@ export class Password {
     return new Password(salt, await derive(password, salt))
   }
 
-  /** At most two hashes run at once; beyond a short queue the answer is no. */
   async verify(candidate: string): Promise<boolean> {
     if (candidate.length > maxCredential) return false
     const digest = createHmac('sha256', this.#key).update(candidate).digest()
     if (this.#proven) return timingSafeEqual(digest, this.#proven)
+    const key = digest.toString('base64')
+    let verdict = this.#verdicts.get(key)
+    if (!verdict) {
+      verdict = this.#judge(candidate, digest).finally(() => this.#verdicts.delete(key))
+      this.#verdicts.set(key, verdict)
+    }
+    return verdict
+  }
+
+  /** At most two hashes run at once; beyond a short queue the answer is no. */
+  async #judge(candidate: string, digest: Buffer): Promise<boolean> {
     while (this.#running >= hashing) {
       if (this.#queue.length >= waiting) return false
       await new Promise<void>(resolve => this.#queue.push(resolve))
