@@ -1,6 +1,6 @@
 /** Text that is kept in a file beside whoever prints it. */
 import assert from 'node:assert/strict'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { KeptText } from '../../../features/tools/index.ts'
@@ -14,7 +14,9 @@ test('what was written is there at the end, or gone when nobody wants it', async
     kept?.write(Buffer.from('two'))
     assert.equal(await kept?.end(keep), keep)
     assert.deepEqual(await readdir(dirname(path)), keep ? ['text'] : [])
-    if (keep) assert.equal(await readFile(path, 'utf8'), 'one two')
+    if (!keep) continue
+    assert.equal(await readFile(path, 'utf8'), 'one two')
+    assert.equal((await stat(path)).mode & 0o777, 0o600)
   }
 })
 

@@ -172,6 +172,48 @@ test('the same call behind one that may change what it sees runs again', async t
     ['old', results[1]?.output, results[2]?.output, 'old', 'changed', 'new', 'new']
   )
   assert.equal(log.filter(line => line.startsWith('finished')).length, 7)
+  content = 'old'
+  const again = await run([
+    ['H', 'Look'],
+    ['I', 'Change'],
+    ['J', 'Look']
+  ])
+  assert.deepEqual(
+    again.map(result => result?.output),
+    ['old', 'changed', 'new'],
+    'right behind it'
+  )
+})
+
+test('no arguments and an empty object are the same call', async t => {
+  let runs = 0
+  const { run } = await scene(t, [scripted({ name: 'Once', run: () => ({ output: `run ${++runs}` }) })])
+  await run([
+    ['A', 'Once', ''],
+    ['B', 'Once', ' { } ']
+  ])
+  assert.equal(runs, 1)
+})
+
+test('what a call says after its end is told to nobody', async t => {
+  let say: (update: ToolUpdate) => void = () => assert.fail('the call did not run')
+  const late: Tool = {
+    ...scripted({ name: 'Late' }),
+    prepare: () => ({
+      description: 'Late',
+      accesses: [],
+      run: async progress => {
+        say = progress
+        progress({ kind: 'stdout', text: 'in time' })
+        return { output: 'done' }
+      }
+    })
+  }
+  const { run, reports } = await scene(t, [late])
+  await run([['A', 'Late']])
+  say({ kind: 'stdout', text: 'too late' })
+  const told = reports.flatMap(report => (report.type === 'progress' ? [report.update] : []))
+  assert.deepEqual(told, [{ kind: 'stdout', text: 'in time' }])
 })
 
 test('a call repeated step after step is reminded from the third time and stopped at the twelfth', async t => {
