@@ -1,4 +1,5 @@
 /** The model directory: fetched at most every ten minutes, one fetch for all who wait, with two ways back when it fails or takes long. */
+import { late, waitAtMost } from '../../kernel/index.ts'
 import { FetchProblem } from '../providers/index.ts'
 import type { ResolvedEntry } from './resolve.ts'
 
@@ -90,17 +91,8 @@ export class Directory {
   }
 
   async #soon(loaded: Promise<Entries>): Promise<Entries> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<undefined>(resolve => {
-      timer = setTimeout(() => resolve(undefined), this.#parts.patience_ms)
-    })
-    try {
-      const entries = await Promise.race([loaded, late])
-      if (entries) return entries
-    } finally {
-      clearTimeout(timer)
-    }
-    return await this.#fallback().catch(() => loaded)
+    const entries = await waitAtMost(loaded, this.#parts.patience_ms)
+    return entries !== late ? entries : await this.#fallback().catch(() => loaded)
   }
 
   async #fallback(): Promise<Entries> {

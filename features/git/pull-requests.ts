@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { waitAtMost } from '../../kernel/index.ts'
 
 /** Whom the program asks, unless a repository is elsewhere. */
 export const pullRequests = new URL('https://api.github.com')
@@ -54,12 +55,7 @@ export class GitCache {
   async of(directories: Iterable<string>): Promise<ReadonlyMap<string, GitFacts>> {
     const entries = new Map<string, Entry>()
     for (const dir of directories) if (!entries.has(dir)) entries.set(dir, this.#entry(dir))
-    let timer: NodeJS.Timeout | undefined
-    const limit = new Promise<void>(done => {
-      timer = setTimeout(done, this.#ports.waitMs)
-    })
-    await Promise.race([Promise.all([...entries.values()].map(({ done }) => done)), limit])
-    clearTimeout(timer)
+    await waitAtMost(Promise.all([...entries.values()].map(({ done }) => done)), this.#ports.waitMs)
     return new Map([...entries].map(([dir, { facts }]) => [dir, facts]))
   }
 

@@ -1,4 +1,5 @@
 /** One pool of servers for each working directory that has a live session. */
+import { waitAtMost } from '../../kernel/index.ts'
 import type { Tool } from '../tools/index.ts'
 import { connect, type McpTool } from './connection.ts'
 import type { Entry } from './layers.ts'
@@ -54,12 +55,7 @@ export class Pools {
       async ready(ms) {
         await pool.refresh()
         if (!pool.servers.some(({ state }) => state === 'pending')) return
-        let timer: NodeJS.Timeout | undefined
-        const late = new Promise<void>(resolve => {
-          timer = setTimeout(resolve, ms)
-        })
-        await Promise.race([pool.settled(), late])
-        clearTimeout(timer)
+        await waitAtMost(pool.settled(), ms)
       },
       close: async () => {
         undo()

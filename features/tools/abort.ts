@@ -1,5 +1,5 @@
 /** Aborted calls: how long they are waited for, and what the model is told. */
-import { DeveloperError } from '../../kernel/index.ts'
+import { DeveloperError, late, waitAtMost } from '../../kernel/index.ts'
 
 const USER_ABORT = 'The user interrupted this tool call on purpose. Do not repeat it on your own; wait for what the user says next.'
 const ABORT = 'The tool call was aborted before it finished.'
@@ -33,15 +33,9 @@ export function limited(signal: AbortSignal, ms: number): { readonly signal: Abo
 
 /** The work's value; rejects when it takes longer than `ms`. `what` names it. */
 export async function inTime<T>(work: T | Promise<T>, ms: number, what: string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what} took longer than ${ms} ms`)), ms)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+  const value = await waitAtMost(Promise.resolve(work), ms)
+  if (value === late) throw new Error(`${what} took longer than ${ms} ms`)
+  return value
 }
 
 /** What the model is told about a call that the abort ended. */
