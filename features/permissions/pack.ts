@@ -35,6 +35,15 @@ export default definePack({
 
     const mainOf = async ({ session }: AgentHost) => await session.agent('main')?.get(slot)
 
+    /** At once where it is known. */
+    const modeOf = (agent: AgentHost): PermissionMode | Promise<PermissionMode> =>
+      agent.whenOpen(slot, ({ own, fallback }) => {
+        const caller = parent(agent)
+        if (!own && caller) return modeOf(caller)
+        const main = agent.session.agent('main')
+        return main ? main.whenOpen(slot, its => later(own, its.own)?.mode ?? fallback) : (own?.mode ?? fallback)
+      })
+
     const configured = () => config()?.get(defaultModeSection) ?? defaultModeSection.default
     ctx.contribute(SessionDefaults, { name: 'permission_mode', value: configured })
 
@@ -43,12 +52,7 @@ export default definePack({
         const kept = state.defaults?.permission_mode
         return problems(PermissionMode, kept).length === 0 ? (kept as PermissionMode) : configured()
       },
-      async mode(agent) {
-        const { own, fallback } = await agent.get(slot)
-        const caller = parent(agent)
-        if (!own && caller) return await permissions.mode(caller)
-        return later(own, (await mainOf(agent))?.own)?.mode ?? fallback
-      },
+      mode: async agent => modeOf(agent),
       async setMode(agent, mode) {
         const its = await agent.get(slot)
         const atWork = agent.session.agents().filter(host => agents()?.isOpen(host))
@@ -69,7 +73,11 @@ export default definePack({
 
     ctx.contribute(StepInjectors, {
       variant: modeVariant,
-      inject: async ({ agent }, history) => modeReminder(await permissions.mode(agent), history.reminder(modeVariant)?.mode)
+      inject({ agent }, history) {
+        const say = (mode: PermissionMode) => modeReminder(mode, history.reminder(modeVariant)?.mode)
+        const mode = modeOf(agent)
+        return mode instanceof Promise ? mode.then(say) : say(mode)
+      }
     })
 
     /** An agent may do what was approved for itself or for those that called it. */

@@ -17,14 +17,15 @@ export class Repairs {
   /** Thinking that still goes back; `none` also asks for none. */
   #thinking: LlmRequest['replayed_thinking']
 
-  /** The request in the form that this turn has found to be needed. */
-  apply(turn_id: number, request: LlmRequest): LlmRequest {
+  /** The request in the form that this turn has found to be needed; undefined: as it is. */
+  apply(turn_id: number, request: LlmRequest): LlmRequest | undefined {
     if (turn_id !== this.#turn_id) this.#begin(turn_id)
     this.#asked = request // looked through when it is refused: mostly nobody has to
     const dropped = this.#recentOnly ? Math.max(this.#dropped, this.#sent() - RECENT_MEDIA) : this.#dropped
     const messages = dropMedia(request.messages, dropped)
     const form = this.#thinking === undefined ? request : withThinking(request, this.#thinking)
-    return messages === request.messages ? form : { ...form, messages }
+    if (messages !== request.messages) return { ...form, messages }
+    return form === request ? undefined : form
   }
 
   /** What is tried next, in words for the log; undefined: nothing is left that would help. */
