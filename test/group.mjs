@@ -1,7 +1,7 @@
 /**
- * Runs files in this process, each one that no other process has taken. The test runner follows every promise by an async hook, to say of an error that nobody caught which test it
- * came from: a fifth of the time of all tests. Here it does so while files register their tests; later such an error is printed and fails
- * the group, and `--alone` tells which test.
+ * Runs files in this process, each one that no other process has taken. The test runner follows every promise by an async hook, to say of an error
+ * that nobody caught which test it came from: a fifth of the time of all tests. Here it does so while files register their tests; later such an
+ * error is printed and fails the group, and `--alone` tells which test.
  */
 import hooks from 'node:async_hooks'
 import { mkdirSync } from 'node:fs'
