@@ -1,5 +1,7 @@
 /** A client of a test that is cut off, stands still, and moves between servers. It keeps a session by events and by transcript operations. */
-import { WebSocket } from 'ws'
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { type ClientOptions, WebSocket } from 'ws'
 import { type Client, Connection, createClient, type Snapshot, unwrap, type Watch } from '../../client/index.ts'
 import { type Conversation, conversationOf, reduce } from '../../examples/client/conversation.ts'
 import { Follower } from '../../examples/client/follow.ts'
@@ -22,6 +24,8 @@ export class Roamer {
   readonly #watch: Watch
   readonly #follower: Follower
   readonly #sockets = new Set<WebSocket>()
+  /** Those whose packets go nowhere. */
+  readonly #lost = new Set<Duplex>()
   #conversation: Conversation | undefined
   #connection: Connection | undefined
   #isOnline = true
@@ -35,7 +39,7 @@ export class Roamer {
     const roamer = this
     class Roaming extends WebSocket {
       constructor(_url: string, protocols: string[]) {
-        super(`${roamer.#url().replace('http', 'ws')}/api/v1/ws`, protocols)
+        super(`${roamer.#url().replace('http', 'ws')}/api/v1/ws`, protocols, roamer.#way())
         roamer.#sockets.add(this)
         this.on('close', () => roamer.#sockets.delete(this))
       }
@@ -101,6 +105,8 @@ export class Roamer {
 
   comeBack(): void {
     this.#isOnline = true
+    for (const socket of this.#lost) socket.destroy()
+    this.#lost.clear()
   }
 
   async catchUp(): Promise<void> {
@@ -118,6 +124,14 @@ export class Roamer {
   #url(): string {
     const urls = this.#fleet.urls()
     return this.#isOnline ? (urls[Math.floor(this.#random() * urls.length)] ?? nowhere) : nowhere
+  }
+
+  /** Who is away is refused, or hears nothing until he is back: to be refused again and again says nothing more, and was half of the work. */
+  #way(): ClientOptions {
+    if (this.#isOnline || this.#random() < 0.5) return {}
+    const socket = new Duplex({ read: () => undefined, write: (_bytes, _encoding, done) => done() })
+    this.#lost.add(socket)
+    return { createConnection: () => socket as Socket }
   }
 
   /** Keeps a connection for the transcript. */
