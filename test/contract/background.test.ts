@@ -58,7 +58,7 @@ async function ticking(t: TestContext) {
         const pid = Number(await readFile(join(cwd, 'pid'), 'utf8').catch(() => ''))
         const [task] = await this.tasks(server)
         if (pid > 0 && task && (await saved(home, task.id)).includes('tick 1')) return { pid, task: task.id }
-        await new Promise(setImmediate)
+        await new Promise(resolve => setTimeout(resolve, 2))
       }
     },
     async tasks(server: Running) {

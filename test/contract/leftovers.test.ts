@@ -29,7 +29,7 @@ async function pidsIn(file: string, count: number): Promise<number[]> {
     const text = await readFile(file, 'utf8').catch(() => '')
     const pids = text.split('\n').slice(0, -1).map(Number)
     if (pids.length >= count) return pids
-    await new Promise(setImmediate)
+    await new Promise(resolve => setTimeout(resolve, 2))
   }
 }
 

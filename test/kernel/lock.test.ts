@@ -106,9 +106,9 @@ test('a process that has ended but was not collected by its parent holds no lock
   assert.ok(stdout)
   const [data] = (await once(stdout, 'data')) as [Buffer]
   const pid = Number(String(data))
-  while ((await readFile(`/proc/${parent.pid}/comm`, 'utf8')) !== 'sleep\n') await new Promise(resolve => setImmediate(resolve))
+  while ((await readFile(`/proc/${parent.pid}/comm`, 'utf8')) !== 'sleep\n') await new Promise(resolve => setTimeout(resolve, 2))
   ;(parent.stdio[3] as Writable).end()
-  while (!/\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8'))) await new Promise(resolve => setImmediate(resolve))
+  while (!/\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8'))) await new Promise(resolve => setTimeout(resolve, 2))
   await writeFile(path, JSON.stringify({ pid, nonce: 'n' }))
   assert.ok(await acquireLock(path))
 })

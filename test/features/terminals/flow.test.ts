@@ -85,7 +85,7 @@ test('what takes no notice of the polite end is killed half a second later', asy
       return false
     }
   }
-  while (isThere()) await new Promise(setImmediate)
+  while (isThere()) await new Promise(resolve => setTimeout(resolve, 2))
 })
 
 /** A terminal over a shell that only counts, and a client that takes its output when it is told to. */

@@ -171,7 +171,7 @@ async function lasting(t: TestLike, says = '') {
     for (;;) {
       const text = await readFile(join(scene.cwd, 'pid'), 'utf8').catch(() => '')
       if (text !== '') return Number(text)
-      await new Promise(setImmediate)
+      await new Promise(resolve => setTimeout(resolve, 2))
     }
   }
   return { engine: createRipgrep(program), pid, request: { root: scene.cwd, include_ignored: false } }

@@ -63,7 +63,7 @@ async function bash(t: TestLike) {
       for (;;) {
         const text = stage.reports.flatMap(report => (report.type === 'progress' ? [report.update.text ?? ''] : [])).join('')
         if (text.includes('\n')) return text.trim().split(' ').map(Number)
-        await new Promise(setImmediate)
+        await new Promise(resolve => setTimeout(resolve, 2))
       }
     },
     /** Live output so far. */

@@ -55,6 +55,6 @@ async function gone(pid: number): Promise<void> {
     } catch {
       return
     }
-    await new Promise(done => setImmediate(done))
+    await new Promise(resolve => setTimeout(resolve, 2))
   }
 }
