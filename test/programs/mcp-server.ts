@@ -1,7 +1,5 @@
 /** An MCP server over standard streams; the first argument says how it behaves, the second one names a file that gets its process id. */
 import { appendFileSync } from 'node:fs'
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
-import { testMcpServer } from '../helpers/mcp-server.ts'
 
 const [mode = 'good', file = ''] = process.argv.slice(2)
 if (file !== '') appendFileSync(file, `${process.pid}\n`)
@@ -10,6 +8,13 @@ if (file !== '') appendFileSync(file, `${process.pid}\n`)
 function writeForEver(piece: string): void {
   while (process.stdout.write(piece));
   process.stdout.once('drain', () => writeForEver(piece))
+}
+
+/** The library is nine tenths of the start, and only some behave as it says. */
+async function serve(many = 0): Promise<void> {
+  const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js')
+  const { testMcpServer } = await import('../helpers/mcp-server.ts')
+  await testMcpServer(mode, many).connect(new StdioServerTransport())
 }
 
 if (mode === 'silent') setInterval(() => {}, 1000)
@@ -22,5 +27,5 @@ else if (mode === 'flood') {
   writeForEver(`${JSON.stringify(message)}\n`.repeat(1000))
 } else if (mode === 'strange') {
   process.stdout.write('hello\n{"jsonrpc":"2.0","id":4711,"result":{}}\n{"jsonrpc":"2.0","id":"none","error":{"code":1,"message":"x"}}\n')
-  await testMcpServer(mode).connect(new StdioServerTransport())
-} else await testMcpServer(mode, mode === 'many' ? 10_000 : 0).connect(new StdioServerTransport())
+  await serve()
+} else await serve(mode === 'many' ? 10_000 : 0)
