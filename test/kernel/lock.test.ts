@@ -4,15 +4,26 @@ import { once } from 'node:events'
 import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
-import { type TestContext, test } from 'node:test'
+import { afterEach, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
-import { acquireLock, type Lock, lockHolder, withLock } from '../../kernel/storage/lock.ts'
+import { acquireLock as acquire, type Lock, lockHolder, withLock } from '../../kernel/storage/lock.ts'
 import { documentSpec } from '../../kernel/testing/storage-suite.ts'
 import { startChild } from '../helpers/child.ts'
 import { WatchedDisk } from '../helpers/disk.ts'
 import { freshDir, warnings } from '../helpers/temp.ts'
+
+/** Given back with the test: the heartbeat of the process goes on for as long as one is held, and tests of other files wait for its end. */
+const taken: (Lock | undefined)[] = []
+const acquireLock: typeof acquire = async (...args) => {
+  const lock = await acquire(...args)
+  taken.push(lock)
+  return lock
+}
+afterEach(async () => {
+  await Promise.all(taken.splice(0).map(lock => lock?.release({ soon: true })))
+})
 
 test('a lock is held once per machine: the same process asking again is refused until it is released', async () => {
   const path = join(await freshDir(), 'deep', 'lock')

@@ -94,7 +94,9 @@ test('a pipe in place of a file keeps nobody waiting: it is empty, and takes not
   assert.equal((await (await blobs.store.open('a')).toArray()).length, 0)
 
   pipe(documents.dir, 'lock')
-  assert.ok(await acquireLock(join(documents.dir, 'lock')))
+  const lock = await acquireLock(join(documents.dir, 'lock'))
+  assert.ok(lock)
+  await lock.release()
 })
 
 test('an older document is brought up to date, a newer one is left alone and refused', async t => {
