@@ -21,6 +21,7 @@ const fields: readonly (readonly [field: string, name: RegExp])[] = [
   ['stream_options', /(?<![\w.])stream_?options/],
   ['max_tokens', /(?<![\w.])max_?tokens/],
   ['max_completion_tokens', /(?<![\w.])max_?completion_?tokens/],
+  ['max_output_tokens', /(?<![\w.])max_?output_?tokens/],
   ['metadata', /(?<![\w.])metadata/],
   ['context_management', /(?<![\w.])context_management/],
   ['reasoning.summary', /reasoning(\.| )summar/],

@@ -4,6 +4,7 @@ import { TurnHooks, type TurnInfo } from '../agent/index.ts'
 import { type LlmError, RequestForms } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { demandedForms } from './demanded-forms.ts'
+import { outputLimits } from './output-limits.ts'
 import { refusedFields } from './refused-fields.ts'
 import { Repairs } from './repairs.ts'
 
@@ -21,6 +22,9 @@ export default definePack({
     const demanded = ({ alias }: { readonly alias: string }, form: string) =>
       ctx.log.warn({ model: alias, form }, 'requests to a model go out in the form that its server demands')
     ctx.contribute(RequestForms, demandedForms(demanded))
+    const limited = ({ alias }: { readonly alias: string }, limit: number) =>
+      ctx.log.warn({ model: alias, limit }, 'requests to a model ask for answers of no more tokens than its server allows')
+    ctx.contribute(RequestForms, outputLimits(limited))
 
     ctx.tap(hooks.beforeStep, (request, { agent, turn_id }) => agent.get(slot).apply(turn_id, request), { stage: 100 })
     const learn = (error: LlmError, { agent, turn_id, step }: TurnInfo): 'retry' | undefined => {
