@@ -9,6 +9,7 @@ import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import type { AgentRecordEvent } from './events.ts'
 import { type Failures, failureState } from './failure.ts'
+import { sentParts } from './media.ts'
 import { type Notice, noticeAccepted, noticeDropped, noticeState, startsTurn } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
 import { catchUp, catchUpReading } from './recovery.ts'
@@ -462,6 +463,6 @@ export class AgentEngine implements Agent {
   }
 }
 
-function shown(item: QueuedPrompt, status: Prompt['status']): Prompt {
-  return { prompt_id: item.prompt_id, user_message_id: item.prompt_id, status, content: [...item.content], created_at: item.created_at }
+function shown({ prompt_id, content, origin, created_at }: QueuedPrompt, status: Prompt['status']): Prompt {
+  return { prompt_id, user_message_id: prompt_id, status, content: [...sentParts(content, origin)], created_at }
 }

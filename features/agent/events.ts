@@ -10,7 +10,7 @@ import {
 } from '../history/index.ts'
 import { lastPromptOf, sessionMetaUpdated, type TurnReason, workChanged } from '../sessions/index.ts'
 import { type AgentEventName, type AgentEventPayload, type AgentEvents, agentEvents, type ErrorInfo } from './contract.ts'
-import { inputText, ownParts, textOf } from './media.ts'
+import { inputText, ownParts, sentParts, textOf } from './media.ts'
 
 /** An event of this pack. */
 type OwnEvent = {
@@ -47,7 +47,7 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
   switch (record.type) {
     case 'prompt.accepted': {
       const { prompt_id: promptId, origin, starts, queue_length } = record
-      const facts = { promptId, content: [...record.content] }
+      const facts = { promptId, content: [...sentParts(record.content, origin)] }
       const status = starts ? 'running' : 'queued'
       const isUser = isUserInput(origin)
       const queued = !starts && isUser
@@ -62,7 +62,8 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
       ]
     }
     case 'prompt.steered': {
-      const content = record.prompt_ids.flatMap(id => [...(before.prompts.get(id)?.content ?? [])])
+      const prompts = record.prompt_ids.flatMap(id => before.prompts.get(id) ?? [])
+      const content = prompts.flatMap(({ content, origin }) => sentParts(content, origin))
       const { active_prompt_id: activePromptId, prompt_ids } = record
       if (activePromptId === undefined) return [] // an older journal, which told it before
       return [event('promptSteered', { activePromptId, promptIds: [...prompt_ids], content, steeredAt: at.toISOString() })]

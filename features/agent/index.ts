@@ -2,7 +2,7 @@
 export * from './contract.ts'
 export { describe as engineErrorOf } from './engine-error.ts'
 export { errorInfo } from './loop.ts'
-export { inputText, ownParts } from './media.ts'
+export { inputText, ownParts, sentParts } from './media.ts'
 export { pause, retryDelay } from './retry.ts'
 export * from './service.ts'
 export { settingsRecord as agentSet } from './settings.ts'

@@ -1,5 +1,5 @@
 /** What stands beside the timeline of an agent, as it follows from its records: tasks, interactions, attachments, prompts, the todo list, modes. */
-import { agentSet } from '../agent/index.ts'
+import { agentSet, sentParts } from '../agent/index.ts'
 import { goalSet } from '../goals/index.ts'
 import { type CoreRecord, coreRecord, type HistoryRecord, isUserInput, sessionForked, type WirePart } from '../history/index.ts'
 import { interactionEnded, interactionRequested } from '../interactions/index.ts'
@@ -147,10 +147,11 @@ export class Entities {
     const { time } = record
     switch (record.type) {
       case 'prompt.accepted': {
-        const { prompt_id: promptId, content, starts } = record
+        const { prompt_id: promptId, content, origin, starts } = record
         this.#contents.set(promptId, content)
         const status = starts ? 'running' : 'queued'
-        this.#prompt({ promptId, status, userMessageId: promptId, content: withoutBytes(content), createdAt: iso(time) })
+        const sent = withoutBytes(sentParts(content, origin))
+        this.#prompt({ promptId, status, userMessageId: promptId, content: sent, createdAt: iso(time) })
         break
       }
       case 'prompt.steered':

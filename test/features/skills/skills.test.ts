@@ -8,7 +8,7 @@ import interactions from '../../../features/interactions/pack.ts'
 import media from '../../../features/media/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
-import { listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
+import { listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { activateSkill, listSessionSkills, listWorkspaceSkills, SkillSources } from '../../../features/skills/index.ts'
 import skills from '../../../features/skills/pack.ts'
@@ -277,6 +277,49 @@ test('skills of a prompt stand in front of it, and the prompt is told without th
     skillActivations.map(({ skillName, activationId }) => [skillName, 'user-slash', activationId])
   )
   assert.equal((await scene.call(readSession, { params })).data.last_prompt, 'my own text')
+})
+
+test('who is told of a prompt hears what its user sent: no words of skills, and a skill by its call', async t => {
+  const gate = latch()
+  const llm = scriptedLlm(
+    [
+      { type: 'wait', until: gate.opened },
+      { type: 'text', text: 'first' },
+      { type: 'finish', reason: 'completed' }
+    ],
+    'second',
+    'third'
+  )
+  const scene = await startAgent(t, llm, { packs: [...packs, transcript] })
+  await mkdir(join(scene.cwd, '.svc-code/skills'), { recursive: true })
+  await writeFile(join(scene.cwd, '.svc-code/skills/one.md'), 'Words of $0.')
+  const params = { session_id: scene.session_id }
+  const text = (words: string) => [{ type: 'text' as const, text: words }]
+  const submit = async (words: string) =>
+    (await scene.call(submitPrompt, { params, body: { content: text(words), skills: [{ name: 'one', args: 'x' }] } })).data
+  assert.equal((await scene.call(activateSkill, { params: { ...params, skill_name: 'one' }, body: { args: 'y z' } })).code, 0)
+  const [queued, steered] = [await submit('mine'), await submit('steered')]
+  const { active, queued: waiting } = (await scene.call(listPrompts, { params })).data
+  await scene.call(steerPrompts, { params, body: { prompt_ids: [steered.prompt_id] } })
+  gate.open()
+  await scene.settled(2)
+
+  const of = (type: string) =>
+    scene.events.filter(event => event.type === type).map(event => (event.payload as Record<string, unknown>).content)
+  assert.deepEqual([queued.content, steered.content], [text('mine'), text('steered')])
+  assert.deepEqual(
+    [active, ...waiting].map(prompt => prompt?.content),
+    [text('/one y z'), text('mine'), text('steered')]
+  )
+  assert.deepEqual(of('prompt.submitted'), [text('/one y z'), text('mine'), text('steered')])
+  assert.deepEqual(of('prompt.queued'), [text('mine'), text('steered')])
+  assert.deepEqual(of('prompt.steered'), [text('steered')])
+  const { prompts } = (await scene.call(readTranscript, { params, query: { agent_id: 'main' } })).data
+  assert.deepEqual(
+    prompts.map(({ content }) => content),
+    [text('/one y z'), text('mine'), text('steered')]
+  )
+  assert.match(JSON.stringify(llm.requests), /Words of y[\s\S]*Words of x/)
 })
 
 test('the transcript shows a prompt without the skills that ride in front of it', async t => {
