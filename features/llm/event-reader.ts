@@ -125,7 +125,8 @@ export class EventReader {
     const value = parseJson(data)
     if (typeof value !== 'object' || value === null) {
       // What was cut off at the end is no event yet.
-      if (!this.#ending) this.#fail(formatError('the provider sent a stream event that is not JSON', this.#headers))
+      if (name === 'error') this.#report(data, data)
+      else if (!this.#ending) this.#fail(formatError('the provider sent a stream event that is not JSON', this.#headers))
       return
     }
     const { decoder, failureOf = errorIn } = this.#options

@@ -202,6 +202,7 @@ export function llmAdapterFaults({ protocol, pack, wire, decoder, failureOf, pro
       ['as an object', 'data: {"error":{"message":"it is overloaded"}}\n\n'],
       ['as a text', 'data: {"error":"it is overloaded"}\n\n'],
       ['as an event of that name', 'event: error\ndata: {"message":"it is overloaded"}\n\n'],
+      ['as the text of such an event', 'event: error\ndata: it is overloaded\n\n'],
       ['as an object of that kind', 'data: {"object":"error","message":"it is overloaded","code":503}\n\n'],
       ['as a field of that name', 'error: {"code":503,"message":"it is overloaded"}\n\n']
     ]
