@@ -46,6 +46,7 @@ export class ChatDecoder implements EventDecoder {
   #usage: TokenUsage | undefined
   #reason: string | undefined
   #response_id: string | undefined
+  #streams = false
 
   constructor(options: ReasoningOptions, newId: () => string = () => `call_${randomUUID().replaceAll('-', '')}`) {
     this.#reasoning = new Reasoning(options)
@@ -64,7 +65,9 @@ export class ChatDecoder implements EventDecoder {
     this.#response_id ??= stringOf(id) || undefined
     const spent = usage ?? choice.usage
     if (spent) this.#spend(usageOf(recordOf(spent)))
-    const delta = recordOf(choice.delta)
+    this.#streams ||= choice.delta !== undefined
+    // Servers that do not stream send a message; others repeat one at the end.
+    const delta = recordOf(this.#streams ? choice.delta : choice.message)
     this.#reasoning.feed(delta, parts)
     const { text, thinking } = contentOf(delta.content)
     if (thinking !== '') parts.push({ type: 'thinking', text: thinking })

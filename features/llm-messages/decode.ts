@@ -4,6 +4,7 @@ import {
   type EventDecoder,
   type FinishReason,
   type LlmPart,
+  listOf,
   ResponseIds,
   recordOf,
   type TokenUsage,
@@ -71,6 +72,9 @@ export class MessagesDecoder implements EventDecoder {
         return
       case 'message_stop':
         return true
+      case 'message':
+        this.#whole(recordOf(event), parts)
+        return true
     }
     return // `ping`, and what later versions of the protocol may add
   }
@@ -85,6 +89,17 @@ export class MessagesDecoder implements EventDecoder {
     const response_id = this.#response_id
     parts.push({ type: 'finish', reason, raw_reason: raw, ...(response_id && { response_id }), ...(trace_id && { trace_id }) })
     return parts
+  }
+
+  /** Everything at once, from a server that does not stream. */
+  #whole({ id, content, stop_reason, usage }: Fields, parts: LlmPart[]): void {
+    this.#response_id = text(id) || undefined
+    this.#spend(usage)
+    for (const [index, block] of listOf(content).entries()) {
+      this.#start(index, recordOf(block), parts)
+      this.#stop(index, parts)
+    }
+    this.#reason = text(stop_reason) || 'end_turn'
   }
 
   #start(index: unknown, block: Fields, parts: LlmPart[]): void {

@@ -61,6 +61,9 @@ export class ResponsesDecoder implements EventDecoder {
   feed(event: object, parts: LlmPart[]): boolean | undefined {
     const fields = recordOf(event)
     const { type, delta } = fields
+    // Everything at once, from a server that does not stream.
+    if (type === undefined && fields.object === 'response')
+      return this.feed({ type: `response.${text(fields.status)}`, response: fields }, parts)
     const response = recordOf(fields.response)
     const item = recordOf(fields.item)
     this.#response_id = text(response.id) || this.#response_id

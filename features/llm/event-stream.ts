@@ -6,7 +6,7 @@ import { answerError, EventReader, type ReaderOptions, same } from './event-read
 import type { LlmError, LlmPart, ResolvedModel } from './request.ts'
 import { isTransportError, transportError } from './transport-errors.ts'
 import { readText, type Upstream, type UpstreamReply } from './upstream.ts'
-import { parseJson } from './wire-values.ts'
+import { isRecord, parseJson } from './wire-values.ts'
 
 /** Read in one go. */
 const SLICE_BYTES = 16 * 1024
@@ -36,9 +36,8 @@ export async function* streamEvents(
   try {
     reply = await upstream.post(model, path, body, { accept: 'text/event-stream', ...headers }, signal)
     const answer = await opened(reply)
-    const refused = await refusal(answer, options)
-    if (refused) {
-      yield { type: 'error', error: refused }
+    if (!answer.streams) {
+      yield* await unstreamed(answer, { ...options, headers: reply.headers, where })
       return
     }
     reader = new EventReader({ ...options, headers: reply.headers, where })
@@ -92,15 +91,26 @@ async function* chain(read: readonly Uint8Array[], rest: AsyncIterable<Uint8Arra
   yield* rest
 }
 
-/** The error of an answer that is no event stream. */
-async function refusal(
-  { status, headers, body, streams }: Answer,
-  { judge = same }: Pick<ReaderOptions, 'judge'>
-): Promise<LlmError | undefined> {
-  if (streams) return undefined
-  const text = await readText(body)
-  if (status < 200 || status > 299) return judge(statusError(status, text, headers), text)
-  return answerError(parseJson(text), text, { headers, judge }) ?? foreignAnswer(headers['content-type'] ?? '', text, headers)
+/** Of an answer that came whole. */
+const WHOLE_BYTES = 4 * 1024 * 1024
+
+/** The parts of an answer that is no event stream: an error, or everything at once, from a server that does not stream. */
+async function unstreamed({ status, headers, body }: Answer, options: ReaderOptions): Promise<readonly LlmPart[]> {
+  const { decoder, judge = same } = options
+  const failed = (error: LlmError): LlmPart[] => [{ type: 'error', error }]
+  if (status < 200 || status > 299) {
+    const text = await readText(body)
+    return failed(judge(statusError(status, text, headers), text))
+  }
+  const text = await readText(body, WHOLE_BYTES)
+  const value = parseJson(text)
+  const error = answerError(value, text, options)
+  if (error) return failed(error)
+  const reader = new EventReader(options)
+  const events = Array.isArray(value) ? value : isRecord(value) ? [value] : []
+  const parts = events.flatMap(event => reader.feed(Buffer.from(`data: ${JSON.stringify(event)}\n\n`)))
+  if (reader.over || decoder.finished) return [...parts, ...reader.end()]
+  return failed(foreignAnswer(headers['content-type'] ?? '', text, headers))
 }
 
 const REST_MS = 250
