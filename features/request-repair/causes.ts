@@ -6,9 +6,11 @@ export type Cause = 'media' | 'form' | 'thinking' | 'reasoning'
 
 const image =
   /(image|media|picture)[\s\S]*(decod|invalid|not (a )?valid|unsupported|not supported|could not|cannot|corrupt|exceed|too (large|big|small))|(invalid|unsupported|not support|found that support|unknown variant|could not (process|decode|identify)|cannot (process|decode|identify))[\s\S]*(image|media[ _]type)/
+const order =
+  /roles? (must|should) (be )?alternat|alternat\w* (user|roles)|(consecutive|multiple) (user|assistant|system)|(incorrect|unexpected) role|after the (optional )?system message|call id was .* must be/
 const form = [
+  order,
   /tool[ _](use|call|result)|function[ _](call|response)|call_id/,
-  /roles? (must|should) (be )?alternat|alternat\w* (user|roles)|(consecutive|multiple) (user|assistant|system)|(incorrect|unexpected) role|after the (optional )?system message/,
   /first (message|content)[\s\S]*user/,
   /(text|content)[\s\S]*(must (not be|be non-?)|cannot be|is) ?empty|(empty|whitespace)[\s\S]*(text|content)|must contain non-whitespace/
 ]
@@ -58,6 +60,7 @@ export function causesOf({ status, code, message, retryable }: LlmError): readon
   const found: Cause[] = []
   if (image.test(words)) found.push('media')
   if (thinking.test(words)) found.push('thinking')
-  if (form.some(pattern => pattern.test(words))) found.push('form')
+  // A server that breaks down may speak of calls, too.
+  if ((status === 500 || status === 404 ? [order] : form).some(pattern => pattern.test(words))) found.push('form')
   return found
 }

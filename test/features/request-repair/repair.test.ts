@@ -77,6 +77,17 @@ test('an image that the provider cannot read is left out', async t => {
   }
 })
 
+test('a server that breaks down over a call is asked again as before', async t => {
+  const broken = refuse(500, 'Internal error while parsing a tool call')
+  const { upstream, types, ended, ask } = await bench(t, [broken, [{ text: 'done' }]], overChat)
+
+  await ask('hello')
+
+  const [first, second] = upstream.requests.map(({ body }) => body.messages)
+  assert.deepEqual(second, first)
+  assert.deepEqual([ended()[0]?.reason, types().includes('turn.step.retrying')], ['completed', true])
+})
+
 test('a refusal of the form brings the strict form: one user message in place of neighbours', async t => {
   const words = 'Conversation roles must alternate user/assistant/user/assistant/...'
   const { upstream, ended, ask } = await bench(t, [refuse(400, words), [{ text: 'done' }]], overChat)
