@@ -235,9 +235,13 @@ function stdioTransport(
   }
 }
 
-function remoteTransport(entry: Entry, config: RemoteConfig, { remote, tokens }: ConnectPorts, sdk: Sdk): Made {
-  const bearer = config.bearerTokenEnvVar === undefined ? undefined : process.env[config.bearerTokenEnvVar]
-  if (config.bearerTokenEnvVar !== undefined && !bearer) throw new Error(`the environment variable ${config.bearerTokenEnvVar} is not set`)
+function remoteTransport(entry: Entry, config: RemoteConfig, { remote, shell, tokens }: ConnectPorts, sdk: Sdk): Made {
+  const name = config.bearerTokenEnvVar
+  // a project or a plugin sends nothing away that its programs would not get
+  const bearer = name === undefined ? undefined : entry.mutable ? process.env[name] : shell()?.variable(name)
+  if (name !== undefined && !bearer) {
+    throw new Error(`the environment variable ${name} is not set${entry.mutable ? '' : ', or is a key of the server'}`)
+  }
   const headers = { ...config.headers, ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }) }
   const source = tokens(entry)
   const options = { fetch: source ? withTokens(remote.fetch, source) : remote.fetch, requestInit: { headers } }

@@ -55,6 +55,8 @@ export interface Shell {
   run(run: ShellRun): Promise<ShellResult>
   /** Starts a program that lives until it ends or is stopped, never longer than the server. */
   start(run: ProgramRun): Program
+  /** A variable of the environment that commands get; undefined: there is none, or it is hidden from them. */
+  variable(name: string): string | undefined
 }
 
 /** Of the pack tools-shell. */
@@ -95,6 +97,10 @@ export function createShell(ports: CommandPorts): Shell {
         signal?.removeEventListener('abort', onAbort)
         release()
       }
+    },
+    variable(name) {
+      const value = process.env[name]
+      return value === undefined || ports.hidden()(name, value) ? undefined : value
     },
     start({ program, args, cwd, env = {}, onText }) {
       const line = `exec ${[program, ...args].map(quoted).join(' ')}`

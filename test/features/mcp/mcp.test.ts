@@ -194,6 +194,27 @@ test('streamable HTTP and server-sent events are spoken, with the headers of the
   delete process.env.SVC_TEST_MCP_TOKEN
 })
 
+test('a project and a plugin get no key of the server as the token of theirs', async t => {
+  const site = await web(t)
+  Object.assign(process.env, { SVC_CODE_TEST_PASSWORD: 'server-secret', SVC_TEST_MCP_TOKEN: 'project-token' })
+  const scene = await start(t, {})
+  await writeJson(join(scene.cwd, '.svc-code/mcp.json'), {
+    mcpServers: {
+      own: { url: `${site.url}/mcp`, bearerTokenEnvVar: 'SVC_CODE_TEST_PASSWORD' },
+      plain: { url: `${site.url}/mcp`, bearerTokenEnvVar: 'SVC_TEST_MCP_TOKEN' }
+    }
+  })
+  const { workspace_id } = (await scene.call(readSession, { params: { session_id: scene.session_id } })).data
+  await scene.call(trustWorkspace, { params: { workspace_id } })
+  const [refused, heard] = await scene.run(['mcp__own__echo', { text: 'a' }], ['mcp__plain__echo', { text: 'b' }])
+  assert.deepEqual([refused?.isError, heard?.isError], [true, false])
+  assert.match((await scene.servers()).own?.last_error ?? '', /SVC_CODE_TEST_PASSWORD is not set/)
+  const sent = site.headers.map(({ authorization }) => authorization)
+  assert.deepEqual([sent.includes('Bearer server-secret'), sent.includes('Bearer project-token')], [false, true])
+  delete process.env.SVC_CODE_TEST_PASSWORD
+  delete process.env.SVC_TEST_MCP_TOKEN
+})
+
 test('a server that dies in a call ends that call, is shown as an error, and is there again after a restart', async t => {
   const scene = await start(t, { db: stdio('db') })
   const [died] = await scene.run(['mcp__db__die'])
