@@ -1,6 +1,7 @@
 /** Loads sessions (single-flight, one owner process per session), keeps the used ones, unloads the idle ones. */
 import { rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, type Lease, type Logger, SessionMoved, type Streams } from '../../kernel/index.ts'
 import { type Catalog, isThere, waitingFile } from './catalog.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
@@ -38,6 +39,9 @@ export interface TablePorts {
 
 /** Sessions that are closed at a time, when nobody waits for it. */
 const maxClosing = 32
+/** So often a lock that seems free, and is not had, is tried. */
+const maxTries = 100
+const takeAgainMs = 10
 
 /** The state is saved later than the main agent makes its directory: after a crash the directory tells. */
 function withMainAgent(state: SessionState, dir: string): SessionState {
@@ -279,13 +283,26 @@ export class SessionTable {
     const known = await this.#ports.catalog.find(id)
     if (!known) throw new AppError(SessionMissing)
     const dir = this.#ports.catalog.dir(known)
-    const lock = await this.#ports.lock(dir)
-    if (!lock && (await this.#ports.isElsewhere(id))) throw new SessionMoved()
+    const lock = await this.#take(id, dir)
     return await this.#open(known, dir, lock, async () => {
       const fresh = await this.#ports.catalog.refresh(known)
       if (!fresh) throw new AppError(SessionMissing)
       return withMainAgent(fresh, dir)
     })
+  }
+
+  /**
+   * The lock of a session; undefined: a process that cannot be asked has it. Throws SessionMoved for one that can. Whoever had it may have
+   * gone, or lost it, a moment ago: then it is tried again, because nobody would hear anything of a session that is only read here.
+   */
+  async #take(id: string, dir: string): Promise<SessionLock | undefined> {
+    for (let tries = maxTries; ; tries--) {
+      const lock = await this.#ports.lock(dir)
+      if (lock) return lock
+      if (await this.#ports.isElsewhere(id)) throw new SessionMoved()
+      if (tries === 0 || !(await this.#ports.isFree(join(dir, 'lock')))) return undefined
+      await delay(takeAgainMs)
+    }
   }
 
   /**

@@ -18,10 +18,16 @@ interface Parts {
   readonly streams?: Partial<TablePorts['streams']>
   readonly live?: Partial<TablePorts['live']>
   readonly lock?: Partial<NonNullable<Awaited<ReturnType<TablePorts['lock']>>>>
+  /** Who has the lock, by attempt: another process, or (undefined) nobody. */
+  readonly holders?: ('a server' | 'a container' | undefined)[]
 }
 
 /** A table that says what it does, with these parts of what it works with. */
-function tableWith(told: string[], { dir = '/nowhere', catalog = {}, streams = {}, live = {}, lock = {} }: Parts): SessionTable {
+function tableWith(
+  told: string[],
+  { dir = '/nowhere', catalog = {}, streams = {}, live = {}, lock = {}, holders = [] }: Parts
+): SessionTable {
+  let holder: (typeof holders)[number]
   return new SessionTable({
     catalog: {
       find: async () => state,
@@ -33,18 +39,26 @@ function tableWith(told: string[], { dir = '/nowhere', catalog = {}, streams = {
     } as unknown as Catalog, // what is asked of it
     streams: { subscribers: () => 0, close: async () => undefined, ...streams } as TablePorts['streams'], // as above
     log: silent,
-    lock: async () => ({
-      fence: 1,
-      release: async () => void told.push(existsSync(dir) ? 'released' : 'released, gone'),
-      onLost: () => undefined,
-      check: async () => undefined,
-      look: async () => undefined,
-      temporary: async () => '/nowhere/~',
-      overtaken: false,
-      ...lock
-    }),
-    isElsewhere: async () => false,
-    isFree: async () => true,
+    lock: async () => {
+      holder = holders.shift()
+      if (holder) {
+        // It may let go of it right behind that.
+        holder = holders.shift()
+        return undefined
+      }
+      return {
+        fence: 1,
+        release: async () => void told.push(existsSync(dir) ? 'released' : 'released, gone'),
+        onLost: () => undefined,
+        check: async () => undefined,
+        look: async () => undefined,
+        temporary: async () => '/nowhere/~',
+        overtaken: false,
+        ...lock
+      }
+    },
+    isElsewhere: async () => holder === 'a server',
+    isFree: async () => holder === undefined,
     live: live as TablePorts['live'], // as above
     maxIdle: 1,
     idleMs: 100_000,
@@ -94,6 +108,20 @@ test('a session that another server takes while it is being loaded is asked for 
   )
   assert.equal(table.loaded('session_a'), undefined)
 })
+
+for (const { holders, outcome } of [
+  { holders: ['a server', undefined], outcome: 'ours' },
+  { holders: ['a server', undefined, 'a container', 'a container'], outcome: 'read' },
+  { holders: ['a server', undefined, 'a server', 'a server'], outcome: 'moved' }
+] as const)
+  test(`a session that its server lets go of while it is being loaded is not only read here: ${outcome} in the end`, async () => {
+    const streams = { takeOver: async () => ({ seq: 0, epoch: 'e' }), open: async () => ({ seq: 0, epoch: 'e' }) }
+    const table = tableWith([], { dir: await freshDir(), streams, holders: [...holders] })
+    const loading = table.load('session_a')
+    if (outcome === 'moved') await assert.rejects(loading, SessionMoved)
+    else assert.equal((await loading).writable, outcome === 'ours')
+    await table.closeAll()
+  })
 
 test('a session that could not be made leaves its lock to others', async () => {
   const told: string[] = []
