@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import config from '../../../features/config/pack.ts'
 import files from '../../../features/files/pack.ts'
 import interactions from '../../../features/interactions/pack.ts'
 import media from '../../../features/media/pack.ts'
@@ -21,6 +22,7 @@ import { definePack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { type Started, startAgent } from '../agent/start.ts'
 
 const packs = [tools, interactions, permissions, undo, skills]
@@ -34,8 +36,11 @@ interface Scene extends Started {
 
 const front = (name: string, more = '') => `---\nname: ${name}\ndescription: Does ${name}\n${more}---\n`
 
-async function start(t: TestContextLike, llm: ScriptedLlm = scriptedLlm('ok', 'ok', 'ok', 'ok')): Promise<Scene> {
-  const scene = await startAgent(t, llm, { packs })
+/** `toml`: the user's configuration; default: there is no pack for it. */
+async function start(t: TestContextLike, llm: ScriptedLlm = scriptedLlm('ok', 'ok', 'ok', 'ok'), toml?: string): Promise<Scene> {
+  const home = await freshDir()
+  if (toml !== undefined) await writeFile(join(home, 'config.toml'), toml, { mode: 0o600 })
+  const scene = await startAgent(t, llm, { home, packs: toml === undefined ? packs : [config, ...packs] })
   const params = { session_id: scene.session_id }
   await mkdir(join(scene.cwd, '.git'))
   return {
@@ -94,6 +99,19 @@ test('skills of the project, of the home and those built in are listed by name, 
   assert.equal((await scene.call(listWorkspaceSkills, { params: { workspace_id: 'wd_none_0123456789ab' } })).code, 40410)
   assert.equal((await scene.call(listWorkspaceSkills, { params: { workspace_id: 'wd_none' } })).code, 40001)
   assert.equal((await scene.call(listSessionSkills, { params: { session_id: 'session_none' } })).code, 40401)
+})
+
+test('places that are not to be merged count as far as the first that is there, of the project and of the user; others besides', async t => {
+  const scene = await start(t, undefined, 'merge_all_available_skills = false\nextra_skill_dirs = ["more"]\n')
+  await scene.skill('.svc-code/skills/first/SKILL.md', front('first'))
+  await scene.skill('.agents/skills/second/SKILL.md', front('second'))
+  await scene.skill('more/third/SKILL.md', front('third'))
+  await mkdir(join(scene.home, 'skills'))
+  await writeFile(join(scene.home, 'skills', 'mine.md'), 'About mine')
+  const builtin = ['write-instructions', 'write-skill']
+  assert.deepEqual(await scene.names(), ['first', 'mine', 'third', ...builtin])
+  await rm(join(scene.cwd, '.svc-code', 'skills'), { recursive: true })
+  assert.deepEqual(await scene.names(), ['mine', 'second', 'third', ...builtin])
 })
 
 test('a skill that comes, changes or goes is seen by the next look', async t => {
