@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { firstAbort } from '../../kernel/index.ts'
 import type { Shell } from '../tools-shell/index.ts'
 import type { RemoteConfig, StdioConfig } from './config.ts'
 import type { Form } from './elicitation.ts'
@@ -156,9 +157,10 @@ export async function connect(
         return listed.omitted
       },
       call: (name, args, options) =>
-        calls.run(options, late =>
-          client.request({ method: 'tools/call', params: { name, arguments: { ...args } } }, sdk.CallToolResultSchema, {
-            signal: AbortSignal.any([options.signal, late]),
+        calls.run(options, late => {
+          const { signal, end } = firstAbort(options.signal, late) // the library listens to it, and never stops
+          const called = client.request({ method: 'tools/call', params: { name, arguments: { ...args } } }, sdk.CallToolResultSchema, {
+            signal,
             timeout: longest,
             onprogress: ({ progress: done, total, message }) =>
               options.progress({
@@ -166,7 +168,8 @@ export async function connect(
                 ...(total ? { percent: Math.min(100, (done / total) * 100) } : {})
               })
           })
-        ),
+          return called.finally(end)
+        }),
       async refresh() {
         const before = listed
         listed = await list(AbortSignal.timeout(config.startupTimeoutMs ?? ports.startupMs))

@@ -1,5 +1,5 @@
 /** A configured server in one workspace: starts, tells how it is, comes back after it was lost, and ends. */
-import type { Logger } from '../../kernel/index.ts'
+import { firstAbort, type Logger } from '../../kernel/index.ts'
 import { type CallOptions, type Connection, type ConnectPorts, connect, type McpTool, NeedsAuth } from './connection.ts'
 import type { Entry } from './layers.ts'
 import { paced } from './paced.ts'
@@ -108,14 +108,17 @@ export class McpServer {
       throw new Error(`The MCP server ${this.name} is not connected${this.#error ? `: ${this.#error}` : ''}.`)
     if (generation !== this.#generation) throw new Error(`The MCP server ${this.name} was started anew: call the tool again.`)
     const lost = this.#stop.signal
+    const { signal, end } = firstAbort(options.signal, lost)
     try {
-      return await connection.call(name, args, { ...options, signal: AbortSignal.any([options.signal, lost]) })
+      return await connection.call(name, args, { ...options, signal })
     } catch (error) {
       options.signal.throwIfAborted()
       if (lost.aborted || this.#connection !== connection)
         throw new Error(`The MCP server ${this.name} ended while the tool ran; whether it did its work is not known.`)
       void this.#probe(connection)
       throw error
+    } finally {
+      end()
     }
   }
 

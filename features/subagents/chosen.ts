@@ -1,4 +1,5 @@
 /** What the tools that start agents have in common: whom a call means, with which profile and for how long. */
+import { firstAbort } from '../../kernel/index.ts'
 import type { AgentProfile } from '../agent/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { overtimeText, TaskStopped } from '../tasks/index.ts'
@@ -31,5 +32,12 @@ export function limited(signal: AbortSignal, ms: number): { signal: AbortSignal;
   const time = new AbortController()
   const timer = setTimeout(() => time.abort(new TaskStopped('timeout', overtimeText(ms), 0)), Math.min(ms, 2 ** 31 - 1))
   timer.unref()
-  return { signal: AbortSignal.any([signal, time.signal]), release: () => clearTimeout(timer) }
+  const first = firstAbort(signal, time.signal)
+  return {
+    signal: first.signal,
+    release() {
+      clearTimeout(timer)
+      first.end()
+    }
+  }
 }

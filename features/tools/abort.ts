@@ -1,5 +1,5 @@
 /** Aborted calls: how long they are waited for, and what the model is told. */
-import { DeveloperError, late, waitAtMost } from '../../kernel/index.ts'
+import { DeveloperError, firstAbort, late, waitAtMost } from '../../kernel/index.ts'
 
 const USER_ABORT = 'The user interrupted this tool call on purpose. Do not repeat it on your own; wait for what the user says next.'
 const ABORT = 'The tool call was aborted before it finished.'
@@ -28,7 +28,14 @@ export function limited(signal: AbortSignal, ms: number): { readonly signal: Abo
   if (ms === 0) return { signal, end: () => undefined }
   const own = new AbortController()
   const timer = setTimeout(() => own.abort(new CallTimeout(ms)), ms)
-  return { signal: AbortSignal.any([signal, own.signal]), end: () => clearTimeout(timer) }
+  const first = firstAbort(signal, own.signal)
+  return {
+    signal: first.signal,
+    end() {
+      clearTimeout(timer)
+      first.end()
+    }
+  }
 }
 
 /** The work's value; rejects when it takes longer than `ms`. `what` names it. */

@@ -1,6 +1,6 @@
 /** Runs the tool calls of one model response: understand and permit all in order, then execute, then finish each. */
 import { setMaxListeners } from 'node:events'
-import { silence } from '../../kernel/index.ts'
+import { firstAbort, silence } from '../../kernel/index.ts'
 import { abortText, inTime, limited, withGrace } from './abort.ts'
 import { type ParsedCall, parseCall } from './arguments.ts'
 import { type Decided, type DecisionPorts, decideCall, failed, failure } from './decision.ts'
@@ -95,17 +95,13 @@ class Batch {
     return { parsed, ...(await decideCall(parsed, this.#input, earlier, this.#ports, gone => this.#until(gone))) }
   }
 
-  /** Aborts with the turn and with what `gone` says; not `AbortSignal.any`, which a signal that lives on would keep something of for good. */
+  /** Aborts with the turn and with what `gone` says. */
   #until(gone: AbortSignal | undefined): AbortSignal {
     const { signal: turn } = this.#input
     if (!gone) return turn
-    const own = new AbortController()
-    for (const source of [turn, gone]) {
-      const end = () => own.abort(source.reason)
-      if (source.aborted) end()
-      else source.addEventListener('abort', end, { once: true, signal: this.#over.signal })
-    }
-    return own.signal
+    const { signal, end } = firstAbort(turn, gone)
+    this.#over.signal.addEventListener('abort', end, { once: true })
+    return signal
   }
 
   #job(each: Prepared, all: readonly Prepared[]): Job {

@@ -41,6 +41,22 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
   })
 }
 
+/**
+ * A signal that aborts with the first of these, until `end`. In place of `AbortSignal.any`, whose signals stay in memory for good while anything
+ * listens to them, with all that it holds, and leave a trace in every source that lives on.
+ */
+export function firstAbort(...sources: readonly AbortSignal[]): { readonly signal: AbortSignal; readonly end: () => void } {
+  const own = new AbortController()
+  const abort = (event: Event) => own.abort((event.target as AbortSignal).reason)
+  const aborted = sources.find(source => source.aborted)
+  if (aborted) own.abort(aborted.reason)
+  else for (const source of sources) source.addEventListener('abort', abort, { once: true })
+  const end = () => {
+    for (const source of sources) source.removeEventListener('abort', abort)
+  }
+  return { signal: own.signal, end }
+}
+
 /** A signal that is made when somebody asks for it: most are never asked for. */
 export class LazySignal {
   #controller: AbortController | undefined

@@ -1,23 +1,12 @@
 /** What is over leaves nothing behind in the memory of a server that goes on. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { createSession, deleteSession, type Session, type SessionState, Sessions } from '../../features/sessions/index.ts'
 import { createTerminal } from '../../features/terminals/index.ts'
 import { definePack } from '../../kernel/index.ts'
 import type { TestContextLike } from '../../kernel/testing.ts'
 import { startTestServer } from '../../testing/index.ts'
-
-/** How many of them are left when nothing but the server can keep them: looked at until they are as few as they may be, or half a minute. */
-async function keptOf(known: readonly WeakRef<object>[], most: number): Promise<number> {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  const left = () => known.filter(each => each.deref() !== undefined).length
-  for (const end = performance.now() + 30_000; left() > most && performance.now() < end; collect()) await turn() // what was asked for lives to the end of a turn
-  return left()
-}
+import { keptOf } from '../helpers/collected.ts'
 
 /** The full server, and what its packs see of sessions. */
 async function scene(t: TestContextLike) {
@@ -58,7 +47,7 @@ test('no connection keeps a session that was deleted, however it was followed th
     return (await gone(session_id)).session
   }
   const known = [await follow(), await follow(), await follow()]
-  assert.equal(await keptOf(known, 0), 0)
+  assert.equal(await keptOf(known), 0)
 })
 
 test('of the facts of deleted sessions the list keeps no more than there are sessions, also while nobody lists', async t => {

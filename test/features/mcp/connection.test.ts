@@ -6,6 +6,7 @@ import { type ConnectPorts, connect } from '../../../features/mcp/connection.ts'
 import { paced } from '../../../features/mcp/paced.ts'
 import { resultOf } from '../../../features/mcp/results.ts'
 import { McpServer } from '../../../features/mcp/server.ts'
+import { keptOf } from '../../helpers/collected.ts'
 import { silent } from '../tools/fakes.ts'
 
 /** Ports to a server with these pages of tools. */
@@ -145,6 +146,21 @@ test('a call that was prepared for a server which was started anew since is not 
     elicit: async () => ({ action: 'cancel' }) as const
   }
   await assert.rejects(server.call(generation, 'a', {}, options), /was started anew: call the tool again/)
+  await server.close()
+})
+
+test('nothing of a call stays with a server that goes on', async () => {
+  const server = new McpServer(entry, '/', { ...portsTo([['a']], 9), log: silent, backoffMs: [], changed: () => undefined })
+  server.start()
+  await server.settled
+  const call = async () => {
+    const progress = () => undefined
+    const elicit = async () => ({ action: 'cancel' }) as const
+    await server.call(server.generation, 'a', {}, { signal: new AbortController().signal, timeoutMs: 1000, progress, elicit })
+    return [new WeakRef(progress), new WeakRef(elicit)]
+  }
+  const known = [...(await call()), ...(await call())]
+  assert.equal(await keptOf(known), 0)
   await server.close()
 })
 
