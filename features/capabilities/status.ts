@@ -1,5 +1,5 @@
 /** What a capability is like now: its steps, and the state that follows from them. */
-import { redactText } from '../../kernel/index.ts'
+import { firstAbort, redactText } from '../../kernel/index.ts'
 import type { CapabilityStatus, CapabilityStep, InstallState } from './contract.ts'
 import type { Capability, Detected } from './service.ts'
 
@@ -32,7 +32,7 @@ export async function steps(probes: readonly Probe[], limit_ms: number, signal: 
 /** Rejects when `work` takes longer than `limit_ms`; its signal aborts then. */
 export async function inTime<T>(work: (signal: AbortSignal) => Promise<T>, limit_ms: number, signal: AbortSignal): Promise<T> {
   const limit = new AbortController()
-  const whole = AbortSignal.any([signal, limit.signal])
+  const { signal: whole, end } = firstAbort(signal, limit.signal)
   const timer = setTimeout(() => limit.abort(new Error(`it took longer than ${limit_ms} ms`)), limit_ms)
   const aborted = new Promise<never>((_resolve, reject) => {
     whole.addEventListener('abort', () => reject(whole.reason), { once: true })
@@ -43,6 +43,7 @@ export async function inTime<T>(work: (signal: AbortSignal) => Promise<T>, limit
     return await Promise.race([work(whole), aborted])
   } finally {
     clearTimeout(timer)
+    end()
   }
 }
 

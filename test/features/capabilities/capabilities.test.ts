@@ -16,11 +16,13 @@ import {
   readCapability
 } from '../../../features/capabilities/index.ts'
 import capabilities from '../../../features/capabilities/pack.ts'
+import { steps } from '../../../features/capabilities/status.ts'
 import { installPlugin, type Plugins, Plugins as PluginsToken, readMarketplace } from '../../../features/plugins/index.ts'
 import plugins from '../../../features/plugins/pack.ts'
 import { Shell, type ShellResult } from '../../../features/tools-shell/index.ts'
 import { definePack, type Pack } from '../../../kernel/index.ts'
 import { startTestKernel, stub, type TestContextLike } from '../../../kernel/testing.ts'
+import { keptOf } from '../../helpers/collected.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { directory, host, manifest } from '../plugins/scene.ts'
 
@@ -115,6 +117,16 @@ test('both built-in capabilities are listed; what this platform cannot have has 
   for (const path of ['svc-webbridge:remove', 'svc-webbridge']) {
     assert.equal((await rest.json('POST', `/api/v1/capabilities/${path}`, {})).code, 40001)
   }
+})
+
+test('nothing of a look at a step stays in memory', async () => {
+  const known: WeakRef<AbortSignal>[] = []
+  const look = async (signal: AbortSignal) => {
+    known.push(new WeakRef(signal))
+    return { state: 'ok' as const }
+  }
+  for (let n = 0; n < 3; n++) await steps([{ id: 'there', look }], 60_000, new AbortController().signal)
+  assert.deepEqual([known.length, await keptOf(known)], [3, 0])
 })
 
 test('without a configured source the state says so, and an install ends with it', async t => {
