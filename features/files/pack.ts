@@ -16,8 +16,8 @@ import { readForm } from './form.ts'
 import { passive, Uploads } from './service.ts'
 import { UploadTable } from './uploads.ts'
 
-/** Latest instant that a date can show, ms. */
-const lastInstant = 8_640_000_000_000_000
+/** Latest instant whose date has a year of four digits, as times on the wire have. */
+const lastInstant = Date.UTC(10_000, 0) - 1
 /** What a form may hold beside its file. */
 const formBytes = 1024 * 1024
 const nameChars = 255
@@ -97,7 +97,7 @@ function expiryOf(text: string | undefined, now: Date): string | undefined {
   if (text === undefined || text.trim() === '') return undefined
   const at = now.getTime() + Number(text) * 1000
   if (/^\s*\+?(?:\d+(?:\.\d+)?|\.\d+)(?:e\d+)?\s*$/i.test(text) && at <= lastInstant) return new Date(at).toISOString()
-  throw invalid([{ path: 'body.expires_in_sec', message: 'must be a number of seconds, not negative' }])
+  throw invalid([{ path: 'body.expires_in_sec', message: 'must be a number of seconds, not negative, that ends before the year 10000' }])
 }
 
 /** The given name, else the one of the file; without control characters. */
