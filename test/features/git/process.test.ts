@@ -73,7 +73,7 @@ test('without git, and with one that fails, the answer is 40908', async t => {
   const dir = await standIn(t, 'exit 128')
   assert.equal((await ask('git_status')).code, 40908)
   assert.equal((await ask('diff', { path: 'a' })).code, 40908)
-  setEnv(t, 'PATH', join(dir, 'empty'))
+  process.env.PATH = join(dir, 'empty') // `standIn` puts it back
   assert.equal((await ask('git_status')).code, 40908)
 })
 
