@@ -12,6 +12,8 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const atOnce = 3
+/** A process that has run more files starts others more slowly, as its memory grows, and a new one takes its place. */
+const filesPerProcess = 40
 
 /** What takes longest comes first: begun at the end, it would run alone. Of the others the size of the file says enough. */
 const longest = [
@@ -120,7 +122,7 @@ function compiled(name) {
   return join('dist', name.replace(/\.ts$/, '.js'))
 }
 
-/** As many programs as run at once, all with the same files. */
+/** More programs than are needed, all with the same files: those that come too late find none. */
 function groupFiles(names) {
   const rank = name => (longest.includes(name) ? longest.length - longest.indexOf(name) : 0)
   const order = names.map(name => ({ name, rank: rank(name), size: statSync(name).size }))
@@ -129,11 +131,12 @@ function groupFiles(names) {
   const dir = join('dist', 'test-groups')
   rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir, { recursive: true })
-  return Array.from({ length: Math.min(atOnce, names.length) }, (_, index) => {
+  const programs = Math.min(atOnce + Math.floor(names.length / filesPerProcess), names.length)
+  return Array.from({ length: programs }, (_, index) => {
     const file = join(dir, `group-${index + 1}.test.mjs`)
     // `group.mjs` has to be evaluated before anything that imports node:test is loaded.
     const start = `import { suites } from '../../test/group.mjs'\nawait import('../test/helpers/wire/witness.js')\n`
-    writeFileSync(file, `${start}await suites(${JSON.stringify(files, null, 2)})\n`)
+    writeFileSync(file, `${start}await suites(${JSON.stringify(files, null, 2)}, ${filesPerProcess})\n`)
     return file
   })
 }

@@ -124,8 +124,12 @@ test('heartbeats go to the locks that are held: not to a lost one, and not to on
   const dir = await freshDir()
   const disk = new WatchedDisk()
   const pass = clock(t)
+  // One heartbeat serves all locks of a module: with one of its own, what other tests of this process hold does not matter.
+  const own = (await import(
+    new URL('../../kernel/storage/lock.js?own', import.meta.url).href
+  )) as typeof import('../../kernel/storage/lock.ts')
   const [lost, returned, held] = await Promise.all(
-    ['lost', 'returned', 'held'].map(name => acquireLock(join(dir, name), name === 'held' ? {} : { files: disk.files }))
+    ['lost', 'returned', 'held'].map(name => own.acquireLock(join(dir, name), name === 'held' ? {} : { files: disk.files }))
   )
   await returned?.release()
   await writeFile(join(dir, 'lost'), elsewhere)
@@ -141,8 +145,6 @@ test('heartbeats go to the locks that are held: not to a lost one, and not to on
   assert.equal(looked, false)
   const cleared = t.mock.method(globalThis, 'clearInterval')
   await Promise.all([lost?.release(), held?.release()])
-  // The last one ends the heartbeat; a file before this one may still be giving a lock back.
-  while (cleared.mock.callCount() === 0) await turn()
-  assert.equal(cleared.mock.callCount(), 1)
+  assert.equal(cleared.mock.callCount(), 1, 'the last one ends the heartbeat')
   assert.equal(await readFile(join(dir, 'lost'), 'utf8'), elsewhere)
 })
