@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url'
 
 const atOnce = 3
 /** A process that has run more files starts others more slowly, as its memory grows, and a new one takes its place. */
-const filesPerProcess = 40
+const filesPerProcess = 70
 
 /** What takes longest comes first: begun at the end, it would run alone. Of the others the size of the file says enough. */
 const longest = [
