@@ -1,4 +1,7 @@
-/** Files that make programs run code: those of git, of editors, and of MCP servers. And the git work tree around a directory, without the git program. */
+/**
+ * Files that make programs run code: those of git, of editors, and of MCP servers. And the git work tree around a directory, without the
+ * git program.
+ */
 import { readFile, realpath } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { lookAt } from '../../kernel/index.ts'
