@@ -12,6 +12,9 @@ const brand = Symbol.for('kernel.BinaryReply')
 /** Files up to this size are read before anything is sent. */
 const WHOLE_BYTES = 64 * 1024
 
+/** Without a word a cache takes a file with a date for fresh for a tenth of its age. */
+const askFirst = 'private, no-cache'
+
 export interface FileReply {
   /** Absolute path, already checked by the route. */
   readonly file: string
@@ -72,6 +75,7 @@ async function sendFile(reply: FileReply, req: IncomingMessage, res: ServerRespo
     const etag = reply.etag ?? fileEtag(stat)
     res.setHeader('etag', etag)
     res.setHeader('last-modified', stat.mtime.toUTCString())
+    res.setHeader('cache-control', reply.headers?.['cache-control'] ?? askFirst)
     if (reply.conditional !== false && etagMatches(req.headers['if-none-match'], etag)) {
       res.writeHead(304).end()
       return 304
@@ -134,6 +138,7 @@ async function sendStream(reply: StreamReply, req: IncomingMessage, res: ServerR
     clearHeaders(reply, res)
     throw error
   }
+  if (!res.hasHeader('cache-control')) res.setHeader('cache-control', 'no-store')
   res.writeHead(200, reply.size === undefined ? {} : { 'content-length': reply.size })
   if (req.method === 'HEAD') {
     reply.stream.destroy()
@@ -162,7 +167,7 @@ async function describe(reply: FileReply | StreamReply, type: string, res: Serve
 }
 
 function clearHeaders(reply: FileReply | StreamReply, res: ServerResponse): void {
-  const own = ['etag', 'last-modified', 'content-type', 'content-disposition', 'content-range']
+  const own = ['etag', 'last-modified', 'cache-control', 'content-type', 'content-disposition', 'content-range']
   for (const name of [...own, ...Object.keys(reply.headers ?? {})]) res.removeHeader(name)
 }
 

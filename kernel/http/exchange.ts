@@ -158,7 +158,7 @@ export class HttpExchange implements Exchange {
     const keep = this.#mayKeep
     if (status === 401) res.setHeader('www-authenticate', 'Bearer')
     if (!keep) res.setHeader('connection', 'close')
-    const type = { 'content-type': 'application/json; charset=utf-8' }
+    const type = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' }
     res.writeHead(status, length === undefined ? type : { ...type, 'content-length': length })
     // The connection layer drops the body of a HEAD; text that comes with the end leaves in one write with the headers.
     return last => {

@@ -109,6 +109,20 @@ test('fetch gets its 304', async t => {
   assert.equal((await fetch(`http://127.0.0.1:${port}/api/v1/file`, { headers })).status, 304)
 })
 
+test('a cache asks before it gives a file again, and keeps no stream, unless the reply says otherwise', async t => {
+  const file = await serve(t, path => ({ file: path, etag: 'm-s-i' }))
+  assert.equal((await file.get()).headers['cache-control'], 'private, no-cache')
+  assert.equal((await file.get({ 'if-none-match': 'm-s-i' })).headers['cache-control'], 'private, no-cache')
+  const stream = await serve(t, () => ({ stream: Readable.from(['x']), type: 'a/b' }))
+  assert.equal((await stream.get()).headers['cache-control'], 'no-store')
+  const headers = { 'cache-control': 'max-age=1' }
+  const own = await serve(t, path => ({ file: path, etag: 'm-s-i', headers }))
+  assert.equal((await own.get()).headers['cache-control'], 'max-age=1')
+  assert.equal((await own.get({ 'if-none-match': 'm-s-i' })).headers['cache-control'], 'max-age=1')
+  const ownStream = await serve(t, () => ({ stream: Readable.from(['x']), type: 'a/b', headers }))
+  assert.equal((await ownStream.get()).headers['cache-control'], 'max-age=1')
+})
+
 test('an unconditional reply ignores If-None-Match', async t => {
   const { get } = await serve(t, file => ({ file, etag: 'm-s-i', conditional: false }))
   const answer = await get({ 'if-none-match': 'm-s-i' })
@@ -161,8 +175,8 @@ test('a file that cannot be sent answers an envelope without leftovers in the he
     http.mount([route, () => binary({ file, filename: 'x', headers: { 'accept-ranges': 'bytes' } })])
     const { status, json, headers } = await http.send('GET', '/api/v1/file')
     assert.deepEqual(
-      [status, json.code, headers.etag, headers['content-disposition'], headers['accept-ranges']],
-      [200, 50001, undefined, undefined, undefined]
+      [status, json.code, headers.etag, headers['content-disposition'], headers['accept-ranges'], headers['cache-control']],
+      [200, 50001, undefined, undefined, undefined, 'no-store']
     )
   }
 })
