@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Environment } from '../environment.ts'
 import { Banned, type ErrorSpec, HostRefused } from '../errors.ts'
 import { BanTable } from './ban.ts'
-import { corsHeaders, isLoopback, OriginPolicy, type OriginVerdict } from './origin.ts'
+import { corsHeaders, isLoopback, OriginPolicy, type OriginVerdict, originHeaders } from './origin.ts'
 import type { Principal } from './principal.ts'
 import { Password, TokenFile } from './token.ts'
 
@@ -18,7 +18,7 @@ interface GateVerdict {
   readonly refusal?: GateRefusal | undefined
   /** REST serves what reads for a `refused` one without CORS headers; an upgrade answers 403. */
   readonly origin: OriginVerdict
-  /** For every answer: the security headers, and the CORS headers of an accepted Origin. */
+  /** For every answer: `Vary`, the security headers, and the CORS headers of an accepted Origin. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -34,6 +34,9 @@ const exposedHeaders: Readonly<Record<string, string>> = {
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; " +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
 }
+
+/** With a credential nothing is served to a page that only embeds it; without one, other origins would run its scripts and show its images. */
+const unshared: Readonly<Record<string, string>> = { 'cross-origin-resource-policy': 'same-origin' }
 
 /** Reads (or makes) the token and hashes the password. Rejects when the token file is readable by others or no file. */
 export async function createGate(env: Environment): Promise<Gate> {
@@ -52,6 +55,7 @@ export class Gate {
   readonly bearerProtocol: string
   /** Sent with every response of a non-loopback bind; empty on loopback. */
   readonly securityHeaders: Readonly<Record<string, string>>
+  readonly #headers: Readonly<Record<string, string>>
   readonly #now: () => Date
   readonly #origin: OriginPolicy
   readonly #bans: BanTable | undefined
@@ -66,6 +70,7 @@ export class Gate {
     this.loopback = isLoopback(options.host)
     this.bypass = options.dangerousBypassAuth
     this.securityHeaders = this.loopback ? {} : exposedHeaders
+    this.#headers = { ...this.securityHeaders, ...originHeaders, ...(this.bypass ? unshared : {}) }
     this.#now = env.now
     this.#origin = new OriginPolicy(options)
     this.#bans = this.loopback ? undefined : new BanTable()
@@ -75,14 +80,13 @@ export class Gate {
 
   /** Ban, then Host, then Origin. Synchronous; same for requests and upgrades. */
   check(req: IncomingMessage): GateVerdict {
-    const headers = this.securityHeaders
+    const wrongHost = this.#origin.refuseHost(req)
+    const origin = wrongHost === undefined ? this.#origin.judge(req) : 'none'
+    const headers = origin === 'allowed' ? { ...this.#headers, ...corsHeaders(req) } : this.#headers
     if (this.#bans && this.#bans.size > 0 && this.#bans.banned(peer(req), this.#time())) {
-      return { refusal: { spec: Banned, message: Banned.message }, origin: 'none', headers }
+      return { refusal: { spec: Banned, message: Banned.message }, origin, headers }
     }
-    const refusal = this.#origin.refuseHost(req)
-    if (refusal !== undefined) return { refusal: { spec: HostRefused, message: refusal }, origin: 'none', headers }
-    const origin = this.#origin.judge(req)
-    if (origin === 'allowed') return { origin, headers: { ...headers, ...corsHeaders(req) } }
+    if (wrongHost !== undefined) return { refusal: { spec: HostRefused, message: wrongHost }, origin, headers }
     // Without a credential nothing else keeps a foreign page from it: simple requests come without a preflight.
     if (origin === 'refused' && this.bypass && changes(req)) return { refusal: originRefusal(req), origin, headers }
     return { origin, headers }

@@ -90,14 +90,18 @@ export class OriginPolicy {
 
 const defaultHeaders = 'Content-Type, Authorization, X-Svc-Client-Id, X-Svc-Client-Name, X-Svc-Client-Version, X-Svc-Client-Ui-Mode'
 
-/** CORS headers of an accepted Origin. No credentials header: the token never travels as a cookie. */
+/** Of every answer: what a cache keeps for a page of one origin, or for none, must not be given to a page of another one. */
+export const originHeaders: Readonly<Record<string, string>> = { vary: 'Origin' }
+
+/** CORS headers of an accepted Origin, which may read every header. No credentials header: the token never travels as a cookie. */
 export function corsHeaders(req: IncomingMessage): Record<string, string> {
   const asked = req.headers['access-control-request-headers']
   return {
     'access-control-allow-origin': req.headers.origin ?? '',
     'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE, OPTIONS',
     'access-control-allow-headers': asked || defaultHeaders,
-    vary: 'Origin'
+    'access-control-expose-headers': '*',
+    'access-control-max-age': '600'
   }
 }
 

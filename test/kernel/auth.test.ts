@@ -195,11 +195,44 @@ test('CORS headers are sent to accepted origins only, and refused ones are still
   assert.equal((await http.send('OPTIONS', '/api/v1/meta', { token: null })).status, 404)
 })
 
-test('a 401 is readable across origins', async t => {
+test('a 401 is readable across origins, and so is the word that the address is banned', async t => {
+  const http = await startHttp(t, { host: '0.0.0.0' })
+  http.mount(meta)
+  const statuses: number[] = []
+  for (let i = 0; i < 11; i++) {
+    const { status, headers } = await http.send('GET', '/api/v1/meta', { token: null, headers: { origin: 'http://localhost:1' } })
+    assert.equal(headers['access-control-allow-origin'], 'http://localhost:1')
+    statuses.push(status)
+  }
+  assert.deepEqual([statuses[0], statuses[10]], [401, 429])
+})
+
+test('a page that may ask may read every header, and need not ask again before each request', async t => {
   const http = await startHttp(t)
   http.mount(meta)
-  const { status, headers } = await http.send('GET', '/api/v1/meta', { token: null, headers: { origin: 'http://localhost:1' } })
-  assert.deepEqual([status, headers['access-control-allow-origin']], [401, 'http://localhost:1'])
+  for (const method of ['GET', 'OPTIONS']) {
+    const { headers } = await http.send(method, '/api/v1/meta', { headers: { origin: 'http://localhost:1' } })
+    assert.deepEqual([headers['access-control-expose-headers'], headers['access-control-max-age']], ['*', '600'], method)
+  }
+})
+
+test('no cache gives to one page what it keeps for another, whoever asked first', async t => {
+  const http = await startHttp(t)
+  http.mount(meta)
+  for (const origin of [undefined, 'http://localhost:1', 'null', 'https://evil.example'])
+    for (const path of ['/api/v1/meta', '/nope']) {
+      const { headers } = await http.send('GET', path, { headers: origin === undefined ? {} : { origin } })
+      assert.equal(headers.vary, 'Origin', `${origin} ${path}`)
+    }
+})
+
+test('no cache keeps an envelope', async t => {
+  const http = await startHttp(t)
+  http.mount(meta, healthz)
+  for (const [path, token] of [['/api/v1/meta'], ['/api/v1/meta', null], ['/api/v1/nope'], ['/api/v1/healthz', null]] as const) {
+    const { headers } = await http.send('GET', path, token === null ? { token } : {})
+    assert.equal(headers['cache-control'], 'no-store', path)
+  }
 })
 
 test('security headers are sent on exposed binds only', async t => {

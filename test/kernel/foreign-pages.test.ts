@@ -74,6 +74,14 @@ test('a page of another origin reads nothing: it gets no CORS headers', async t 
   }
 })
 
+test('a page of another origin shows and runs nothing of what it embeds: such requests carry no Origin', async t => {
+  const { send } = await start(t)
+  const asked: Record<string, string>[] = [{}, { 'sec-fetch-site': 'cross-site' }, { origin: 'https://app.example' }]
+  for (const headers of asked) assert.equal((await send('GET', headers)).headers['cross-origin-resource-policy'], 'same-origin')
+  const closed = await start(t, {})
+  assert.equal((await closed.send('GET', {})).headers['cross-origin-resource-policy'], undefined)
+})
+
 test('a page of another origin opens no socket', async t => {
   const { opens, own } = await start(t)
   for (const origin of foreign(own)) assert.equal(await opens({ origin }), false, origin)
