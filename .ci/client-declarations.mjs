@@ -219,7 +219,7 @@ function framesText({ components: { messages } }, types) {
       const answer = (ack.payload.anyOf ?? ack.payload.oneOf).find(one => one.properties.code?.const === 0).properties.payload
       requests.push([name, `{ payload: ${types.of(`${pascal(name)}Request`, asked)}; ack: ${types.of(`${pascal(name)}Ack`, answer)} }`])
     } else if (message['x-scope']) events.push([name, types.of(`${pascal(name.replace(/^event\./, ''))}Event`, payload)])
-    else if (payload.properties.type?.const === name) system.push([name, types.of(`${pascal(name)}Frame`, payload)])
+    else if (payload.properties?.type.const === name) system.push([name, types.of(`${pascal(name)}Frame`, payload)])
   }
   const table = (name, text, rows) =>
     `/** ${text} */\nexport interface ${name} {\n${rows.map(([key, type]) => `  '${key}': ${type}`).join('\n')}\n}\n`

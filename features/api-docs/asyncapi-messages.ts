@@ -29,6 +29,8 @@ const details = {
   items: { type: 'object', required: ['path', 'message'], properties: { path: text, message: text } }
 }
 
+const ackFields = ['type', 'id', 'code', 'msg', 'payload']
+
 /** What failures of frames tell beside their text: the fields of 40001, or what the error says of itself. */
 const ofFailure = { anyOf: [details, { type: 'object', description: 'of other codes' }] }
 
@@ -51,20 +53,20 @@ export function asyncapiAck(spec: FrameSpec, copy: Copy): Message {
   const success = { code: { type: 'integer', const: 0 }, msg: constant('success'), payload: copy(spec.ack) }
   const failures = failuresOf(spec)
   const codes = failures.map(({ code, message }) => `${code} ${message}`).join('; ')
-  const failure = { code: { type: 'integer', enum: failures.map(({ code }) => code), description: codes }, payload: {}, details: ofFailure }
+  const refused = { type: 'integer', enum: failures.map(({ code }) => code), description: codes }
+  const failure = { code: refused, msg: text, payload: {}, details: ofFailure }
+  const answer = (title: string, told: object) => titled(title, objectOf(ackFields, { type: constant('ack'), id: text, ...told }))
+  const name = typeName(spec.type)
   return message(`${spec.type}_ack`, `Answer to ${spec.type}`, {
     correlationId,
-    payload: {
-      ...objectOf(['type', 'id', 'code', 'msg', 'payload'], { type: constant('ack'), id: text, code: { type: 'integer' }, msg: text }),
-      anyOf: [{ properties: success }, { properties: failure }]
-    }
+    payload: { anyOf: [answer(`${name}Accepted`, success), answer(`${name}Refused`, failure)] }
   })
 }
 
 /** Answer to what no frame type stands for. */
 export function asyncapiRefusal(): Message {
   return message('refused_ack', 'Answer to a message that is no frame, or to a request of a type that nobody knows', {
-    payload: objectOf(['type', 'id', 'code', 'msg', 'payload', 'details'], {
+    payload: objectOf([...ackFields, 'details'], {
       type: constant('ack'),
       id: { type: 'string', description: 'empty when none could be read' },
       code: { type: 'integer', const: ValidationFailed.code },
@@ -128,8 +130,22 @@ function binary(spec: { readonly binary?: boolean }): object {
     : {}
 }
 
-function message(name: string, summary: string | undefined, rest: object): Message {
-  return { name, ...(summary === undefined ? {} : { summary }), ...rest }
+/** Titles are what generators call their types; without one they number them. */
+function message(name: string, summary: string | undefined, { payload, ...rest }: Message & { payload: DocumentSchema }): Message {
+  const type = typeName(name)
+  const properties = payload.properties as { payload?: DocumentSchema } | undefined
+  const inner = properties?.payload
+  const own = inner && !('$ref' in inner) ? { properties: { ...properties, payload: titled(`${type}Payload`, inner) } } : {}
+  return { name, ...(summary === undefined ? {} : { summary }), ...rest, payload: titled(`${type}Message`, { ...payload, ...own }) }
+}
+
+/** `EventNoteAdded` of `event.note.added`. */
+function typeName(name: string): string {
+  return name.replace(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function titled(title: string, schema: DocumentSchema): DocumentSchema {
+  return { title, ...schema }
 }
 
 function objectOf(required: readonly string[], properties: object): DocumentSchema {

@@ -103,6 +103,8 @@ export class DocumentSchemas {
       else if (schemaMaps.has(key) && isObject(value)) copy[key] = mapValues(value, entry => this.#value(entry, names))
       else copy[key] = this.#value(value, names)
     }
+    const { anyOf, ...rest } = copy
+    if (isEnumeration(anyOf)) return { ...rest, type: 'string', enum: anyOf.map(branch => branch.const) }
     if (copy.type === 'RegExp') return { type: 'string', pattern: String(source.source) }
     if (typeof copy.type === 'string' && !kinds.has(copy.type)) delete copy.type
     return copy
@@ -126,6 +128,17 @@ export function withoutDefaults(source: TSchema, copy: DocumentSchema): Document
   const needed = Array.isArray(required) ? (required as string[]).filter(key => fields[key]?.default === undefined) : []
   const isWhole = given !== undefined && (needed.length === 0 || (isObject(given) && needed.every(key => Object.hasOwn(given, key))))
   return { ...rest, ...(needed.length > 0 && { required: needed }), ...(isWhole && { default: given }) }
+}
+
+/** A union of nothing but constant texts, which generators of most languages know as `enum` only. */
+function isEnumeration(branches: unknown): branches is { const: string }[] {
+  return (
+    Array.isArray(branches) && branches.length > 0 && branches.every(branch => Object.keys(branch).length === 2 && isConstantText(branch))
+  )
+}
+
+function isConstantText(branch: DocumentSchema): boolean {
+  return branch.type === 'string' && typeof branch.const === 'string'
 }
 
 function reference(name: string): DocumentSchema {

@@ -157,7 +157,7 @@ function requestBody(spec: AnyRoute, schemas: DocumentSchemas): { requestBody?: 
 /** What the route says about itself, and which failures of its own it answers. */
 function descriptionOf({ summary, description, errors = [] }: AnyRoute): string {
   const failures = [...new Map(errors.map(({ code, message }) => [code, `${code} ${message}`])).values()].sort()
-  const text = description ?? `${summary}.`
+  const text = description ?? (/[.?!]$/.test(summary) ? summary : `${summary}.`)
   return failures.length === 0 ? text : `${text}\n\nFailures of its own: ${failures.join('; ')}.`
 }
 

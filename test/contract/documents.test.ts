@@ -58,7 +58,7 @@ test('AsyncAPI: every message says what it is, and texts that come in pieces hav
   const texts = declared.events.filter(event => event.merge).map(event => event.type)
   assert.deepEqual(
     messages
-      .filter(({ payload }) => 'offset' in payload.properties)
+      .filter(({ payload }) => 'offset' in (payload.properties ?? {}))
       .map(({ name }) => name)
       .sort(),
     texts.sort()

@@ -94,6 +94,20 @@ test('a refused token is named in the ack of client_hello', () => {
   assert.match(failure.properties.code.description, /40112 the credential was rejected/)
 })
 
+test('whatever a generator makes a type of has a name: messages, their payloads, both answers of a request', () => {
+  const { messages } = documentOf().components
+  const { title, properties } = messages['event.note.added'].payload
+  assert.deepEqual([title, properties.payload.title], ['EventNoteAddedMessage', 'EventNoteAddedPayload'])
+  const answers = messages.watch_notes_ack.payload.anyOf
+  assert.deepEqual(
+    answers.map((answer: Document) => [answer.title, answer.type, answer.required.length]),
+    [
+      ['WatchNotesAccepted', 'object', 5],
+      ['WatchNotesRefused', 'object', 5]
+    ]
+  )
+})
+
 test('an event and a system frame of one name are two messages', () => {
   const event = defineEvent({ type: 'server_hello', scope: 'global', durable: true, payload: Type.Object({}) })
   const { messages } = documentOf([event]).components

@@ -198,6 +198,7 @@ test('path and query values are parameters: required as the pipeline sees it, ar
   const byName = Object.fromEntries(parameters.map((one: Document) => [one.name, one]))
   assert.deepEqual([byName.tag.style, byName.tag.explode], ['form', true])
   assert.equal(byName.sort.description, 'order')
+  assert.deepEqual(byName.kind.schema, { type: 'string', enum: ['a', 'b'], default: 'a' })
   assert.equal(byName.note_id.description, 'id of the note')
   assert.deepEqual([byName.page_size.schema.maximum, byName.page_size.schema.default], [100, 20])
 })
@@ -256,6 +257,11 @@ test('operation ids read as a verb and what it is about, and stay unique; a rout
     ['listNotes', 'listNotes_2']
   )
   assert.equal(await openapiProblems(document), '')
+})
+
+test('a summary that is a question stays one in the description', () => {
+  const document = documentOf(defineRoute({ ...getNote, summary: 'Is it ready?', errors: [] }))
+  assert.equal(operationsOf(document)[0]?.operation.description, 'Is it ready?')
 })
 
 test('a shape with a name stands once in components, with its nested ones, and every use refers to it', async () => {
