@@ -76,6 +76,7 @@ export {
   type Answers,
   type Collection,
   type Contribution,
+  derived,
   type ExtensionPoint,
   extensionPoint,
   type ServiceToken,

@@ -109,8 +109,7 @@ export class AgentBinding {
       const settings = bound(this.#settings, this.#deps.llm)
       if (!sameSettings(settings, this.#settings)) records.push(settingsRecord.of(settings))
       this.#settings = settings
-      this.#limitTools()
-      const profile = this.#profile()
+      const profile = this.#limitTools()
       const warnings = profile ? await this.#render(profile, records, await looked) : []
       if (!this.#rendered) throw new AppError(ValidationFailed, { message: `the profile ${settings.profile} is not there` })
       const model = this.model()
@@ -152,10 +151,12 @@ export class AgentBinding {
     return this.#deps.profiles(this.#host.session).find(profile => profile.name === this.#settings.profile)
   }
 
-  /** A profile whose pack has left limits the agent as it did. */
-  #limitTools(): void {
+  /** A profile whose pack has left limits the agent as it did. Answers the profile that is there. */
+  #limitTools(): AgentProfile | undefined {
+    const profile = this.#profile()
     const recorded = this.#rendered && { name: this.#rendered.profile, ...limitsOf(this.#rendered) }
-    this.#host.get(ToolLimitsSlot).set(this.#settings, this.#profile() ?? recorded)
+    this.#host.get(ToolLimitsSlot).set(this.#settings, profile ?? recorded)
+    return profile
   }
 }
 

@@ -15,7 +15,16 @@ import { noticeState } from './notices.ts'
 import { dateInjector } from './prompt/environment.ts'
 import { builtinProfiles } from './prompt/profile.ts'
 import { readHeard, recoverChildren, tellLeft } from './recovery.ts'
-import { AgentProfileSources, AgentProfiles, AgentRepairs, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
+import {
+  type AgentProfile,
+  AgentProfileSources,
+  AgentProfiles,
+  AgentRepairs,
+  Agents,
+  PromptBlocks,
+  StepInjectors,
+  TurnHooks
+} from './service.ts'
 import { boundState, PromptDateSlot, refusalOf, ToolLimitsSlot } from './settings.ts'
 import { factsOf, StatusFacts } from './status-facts.ts'
 import { cutLine } from './stopping.ts'
@@ -82,8 +91,11 @@ export default definePack({
       })
     const profiles: Agents['profiles'] = session => {
       const others = [...contributed.items(), ...(session ? profilesOf(session) : [])]
-      const all = [...others.filter(({ override }) => override), ...builtinProfiles, ...others]
-      return all.filter(({ name }, at) => all.findIndex(other => other.name === name) === at)
+      const first = new Map<string, AgentProfile>()
+      for (const profile of [...others.filter(({ override }) => override), ...builtinProfiles, ...others]) {
+        if (!first.has(profile.name)) first.set(profile.name, profile)
+      }
+      return [...first.values()]
     }
 
     // Every event of the table has this shape; the name decides which payload fits, and AgentEmit checks that at the call.

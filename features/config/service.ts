@@ -55,6 +55,8 @@ export interface ConfigChange {
 
 /** The configuration as it counts now. */
 export interface Config {
+  /** Grows whenever an effective value may have changed. */
+  readonly revision: number
   /** Effective value of a domain: default < file < environment. Typed by the section's schema; cached and frozen. */
   get<S extends TSchema>(section: ConfigSection<S>): Static<S>
   /** Deep-merge patch in file form (snake_case), validated whole, written in one atomic save. null deletes a key here. Throws 40001. */

@@ -60,7 +60,6 @@ export class Settings implements Config {
     return this.#table
   }
 
-  /** Grows whenever an effective value may have changed. */
   get revision(): number {
     return this.#revision
   }

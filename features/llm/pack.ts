@@ -1,5 +1,5 @@
 /** Models: resolves aliases and sends requests through the adapter of their protocol. */
-import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
+import { AppError, definePack, derived, KernelInfo } from '../../kernel/index.ts'
 import { Config, type ConfigSection, ConfigSections, Environment } from '../config/index.ts'
 import { checkEffort, chooseEffort } from './effort.ts'
 import { nonBlank } from './env-table.ts'
@@ -11,7 +11,6 @@ import { Offline, offlineSection, startedOffline } from './offline.ts'
 import { guardOutbound, Outbound, type OutboundHost, OutboundHosts } from './outbound.ts'
 import { priceOf } from './price.ts'
 import type { OauthRef } from './records.ts'
-import { remembered } from './remembered.ts'
 import type { LlmError, LlmPart, LlmRequest, ResolvedModel } from './request.ts'
 import { sendInForm } from './request-forms.ts'
 import { defaultAlias, KeptModels, type ModelTable } from './resolve.ts'
@@ -53,23 +52,25 @@ export default definePack({
     const variables = new Environment(process.env, (name, problem) => ctx.log.warn(`environment: ${name} ${problem}`))
     const sampling = { temperature: variables.number('MODEL_TEMPERATURE'), top_p: variables.number('MODEL_TOP_P') }
 
-    const headersOf = remembered(extraHeaders)
     const loginStatus: ModelTable['loginStatus'] = (provider_id, oauth) =>
       login(provider_id, oauth)?.status(provider_id, oauth) ?? 'unauthenticated'
     const kept = new KeptModels()
-    const table = (): ModelTable => ({
-      providers: config.get(providersSection),
-      models: config.get(modelsSection),
-      default_model: config.get(defaultModelSection),
-      contributed: models.items(),
-      adapters: adapters.items(),
-      absence,
-      user_agent: `svc-code/${info.version}`,
-      extra_headers: headersOf(process.env.SVC_CODE_CUSTOM_HEADERS ?? ''),
-      thinking_keep: config.get(thinkingSection).keep,
-      ...sampling,
-      loginStatus
-    })
+    const table = derived(
+      () => [config.revision, models.items(), adapters.items(), process.env.SVC_CODE_CUSTOM_HEADERS],
+      (): ModelTable => ({
+        providers: config.get(providersSection),
+        models: config.get(modelsSection),
+        default_model: config.get(defaultModelSection),
+        contributed: models.items(),
+        adapters: adapters.items(),
+        absence,
+        user_agent: `svc-code/${info.version}`,
+        extra_headers: extraHeaders(process.env.SVC_CODE_CUSTOM_HEADERS),
+        thinking_keep: config.get(thinkingSection).keep,
+        ...sampling,
+        loginStatus
+      })
+    )
 
     const offline = new Offline({ config, started: info.offline, isLocalProvider: url => isLocalProvider(url, table()) })
     ctx.own(guardOutbound(url => offline.guard(url)))

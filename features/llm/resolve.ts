@@ -50,15 +50,14 @@ export function resolveModel(alias: string | undefined, table: ModelTable): Reso
   return contributed(model, table)
 }
 
-/** Resolved models, kept as long as all that they follow from is the same. A login may end at any time: where one counts, nothing is kept. */
+/** Resolved models, kept as long as the table is the same. A login may end at any time: where one counts, nothing is kept. */
 export class KeptModels {
   #from: ModelTable | undefined
   readonly #models = new Map<string | undefined, ResolvedModel>()
 
   /** As `resolveModel`. */
   resolve(alias: string | undefined, table: ModelTable): ResolvedModel {
-    const before = this.#from
-    if (!before || (Object.keys(table) as (keyof ModelTable)[]).some(key => table[key] !== before[key])) this.#models.clear()
+    if (table !== this.#from) this.#models.clear()
     this.#from = table
     const known = this.#models.get(alias)
     if (known) return known

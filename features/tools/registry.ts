@@ -5,6 +5,7 @@ import {
   type Collection,
   type Contribution,
   defineSlot,
+  derived,
   nearest,
   packOfTap,
   type Static
@@ -42,11 +43,22 @@ export class Registry {
   readonly #ports: RegistryPorts
   /** What brought the tools that were seen last, by their names. */
   readonly #owners = new Map<string, Contribution<unknown>>()
+  /** Contributed tools by their names. */
+  readonly #common: () => ReadonlyMap<string, Contribution<Tool>>
   /** As models saw it last, by the schema of the tool: the same object as long as nothing changes, so that it is written for the wire once. */
   readonly #shown = new WeakMap<object, LlmTool>()
 
   constructor(ports: RegistryPorts) {
     this.#ports = ports
+    const { tools } = ports
+    this.#common = derived(
+      () => [tools.entries()],
+      () => {
+        const first = new Map<string, Contribution<Tool>>()
+        for (const from of tools.entries()) if (!first.has(from.item.name)) first.set(from.item.name, from)
+        return first
+      }
+    )
   }
 
   /** Why the agent must not use the tool; undefined when it may. */
@@ -93,7 +105,7 @@ export class Registry {
 
   /** The tool as the agent has it now, or why it cannot be called, as a sentence for the model. */
   callable(agent: AgentHost, name: string): Tool | string {
-    const tool = this.#all(agent).find(each => each.name === name)
+    const tool = this.#find(agent, name)
     if (tool) return this.refusal(agent, tool) ?? tool
     const away = this.#absence(name)
     if (away) return `The tool ${name} cannot be called now: ${away.message} in a moment.`
@@ -151,19 +163,35 @@ export class Registry {
   }
 
   #all(agent: AgentHost): Tool[] {
-    const first = new Map<string, Tool>()
-    const add = (from: Contribution<unknown>, tool: Tool) => {
-      if (first.has(tool.name)) return
-      first.set(tool.name, tool)
-      this.#owners.set(tool.name, from)
+    const all = [...this.#common().values()].map(from => this.#owned(from, from.item))
+    const names = new Set(this.#common().keys())
+    for (const from of this.#ports.sets.entries()) {
+      for (const tool of this.#toolsOf(from, agent)) {
+        if (names.has(tool.name)) continue
+        names.add(tool.name)
+        all.push(this.#owned(from, tool))
+      }
     }
-    for (const each of this.#ports.tools.entries()) add(each, each.item)
-    for (const each of this.#ports.sets.entries()) for (const tool of this.#toolsOf(each.pack, each.item, agent)) add(each, tool)
-    return [...first.values()]
+    return all
+  }
+
+  #find(agent: AgentHost, name: string): Tool | undefined {
+    const common = this.#common().get(name)
+    if (common) return this.#owned(common, common.item)
+    for (const from of this.#ports.sets.entries()) {
+      const tool = this.#toolsOf(from, agent).find(each => each.name === name)
+      if (tool) return this.#owned(from, tool)
+    }
+    return undefined
+  }
+
+  #owned(from: Contribution<unknown>, tool: Tool): Tool {
+    this.#owners.set(tool.name, from)
+    return tool
   }
 
   /** The tools of a set that fails are left out. */
-  #toolsOf(pack: string, set: ToolSet, agent: AgentHost): readonly Tool[] {
+  #toolsOf({ pack, item: set }: Contribution<ToolSet>, agent: AgentHost): readonly Tool[] {
     const { accounts } = this.#ports
     const what = `tool set ${set.name}`
     try {

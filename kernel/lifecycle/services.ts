@@ -82,7 +82,7 @@ export interface Contribution<T> {
 
 /** Live list behind an extension point. */
 export interface Collection<T> {
-  /** Items in activation order of their packs. */
+  /** Items in activation order of their packs; as `entries`, the same list until one comes or goes. */
   items(): readonly T[]
   /** The same with the pack that contributed each, for logs. */
   entries(): readonly Contribution<T>[]
@@ -112,9 +112,22 @@ class Entry implements Contribution<unknown> {
   }
 }
 
+/**
+ * What follows from things that seldom change, and is asked for often: made anew when one of `from` is another one than last time. Those are
+ * compared by identity: revisions, texts, lists of contributed items.
+ */
+export function derived<T>(from: () => readonly unknown[], make: () => T): () => T {
+  let last: { readonly from: readonly unknown[]; readonly value: T } | undefined
+  return () => {
+    const now = from()
+    if (!last || now.some((each, at) => each !== last?.from[at])) last = { from: now, value: make() }
+    return last.value
+  }
+}
+
 interface Point {
-  readonly entries: Entry[]
   readonly listeners: Set<() => void>
+  entries: readonly Entry[]
   items: readonly unknown[]
 }
 
@@ -127,13 +140,13 @@ export class PointTable {
     const point = this.#point(id)
     const entry = new Entry(pack, order, item)
     const at = point.entries.findIndex(other => other.order > order)
-    point.entries.splice(at < 0 ? point.entries.length : at, 0, entry)
-    this.#changed(point)
+    this.#change(point, point.entries.toSpliced(at < 0 ? point.entries.length : at, 0, entry))
     return () => {
-      const index = point.entries.indexOf(entry)
-      if (index < 0) return
-      point.entries.splice(index, 1)
-      this.#changed(point)
+      if (!point.entries.includes(entry)) return
+      this.#change(
+        point,
+        point.entries.filter(other => other !== entry)
+      )
       entry.withdraw()
     }
   }
@@ -143,7 +156,7 @@ export class PointTable {
   }
 
   entries(id: string): readonly Contribution<unknown>[] {
-    return [...this.#point(id).entries]
+    return this.#point(id).entries
   }
 
   /** Hears of changes; returns the undo. The listener must not throw. */
@@ -172,8 +185,9 @@ export class PointTable {
     return point
   }
 
-  #changed(point: Point): void {
-    point.items = point.entries.map(entry => entry.item)
+  #change(point: Point, entries: readonly Entry[]): void {
+    point.entries = entries
+    point.items = entries.map(entry => entry.item)
     for (const listener of [...point.listeners]) listener()
   }
 }

@@ -23,7 +23,11 @@ export async function startLlm(t: TestContextLike, { packs = [], config = {}, no
     }
   })
   // The sections' own types belong to the real config pack; here the test is the file.
+  let asked = 0
   const values = stub(Config, {
+    get revision() {
+      return asked++ // it may have changed each time
+    },
     get: section => (config[section.name] ?? section.default) as never,
     diagnostics: () => []
   })
