@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import llmGenai from '../../../features/llm-genai/pack.ts'
 import llmMessages from '../../../features/llm-messages/pack.ts'
+import { readModelList } from '../../../features/providers/discovery.ts'
 import { refreshProviders } from '../../../features/providers/index.ts'
 import { withEnvironment } from '../../helpers/environment.ts'
 import { discovering, listServer, quiet, start } from './scene.ts'
@@ -69,19 +70,21 @@ test('a list that is damaged in parts is read as far as it makes sense', async t
       item('__proto__', { display_name: ['x'] }),
       item('a', { display_name: ' ', supports_thinking_type: 'both', think_efforts: { support: false, valid_efforts: ['low'] } }),
       item('b', { supports_thinking_type: 'no', supports_reasoning: true, supports_video_in: true, protocol: 'other' }),
-      item('b', { think_efforts: { support: true, valid_efforts: ['low', '', 3], default_effort: 'high' } })
+      item('b', { think_efforts: { support: true, valid_efforts: ['low', '', 3], default_effort: 'high' } }),
+      item('c', { supports_thinking_type: 'no', supports_reasoning: true })
     ]
   }))
   const { call, file } = await start(t, { toml: discovering(url) })
 
   const { data } = await call(refreshProviders)
 
-  assert.deepEqual(data.changed, [{ provider_id: 'one', provider_name: 'one', added: 3, removed: 0 }])
+  assert.deepEqual(data.changed, [{ provider_id: 'one', provider_name: 'one', added: 4, removed: 0 }])
   const common = { provider: 'one', max_context_size: 10 }
   assert.deepEqual((await file()).models, {
     'one/__proto__': { ...common, model: '__proto__', capabilities: ['tool_use'] },
     'one/a': { ...common, model: 'a', capabilities: ['thinking', 'tool_use'] },
-    'one/b': { ...common, model: 'b', capabilities: ['tool_use'], support_efforts: ['low'] }
+    'one/b': { ...common, model: 'b', capabilities: ['tool_use'], support_efforts: ['low'] },
+    'one/c': { ...common, model: 'c', capabilities: ['tool_use'] }
   })
   assert.deepEqual((await call(refreshProviders)).data.unchanged, ['one'])
 })
@@ -127,7 +130,8 @@ test('lists of real servers are read, whatever they call the window, and models 
           top_provider: { context_length: 200000, max_completion_tokens: 64000 },
           supported_parameters: ['tools', 'reasoning']
         },
-        { id: 'v/p', context_length: 4096, architecture: { output_modalities: ['image'] } }
+        { id: 'v/p', context_length: 4096, architecture: { output_modalities: ['image'] } },
+        { id: 'v/q', context_length: 4096, supported_parameters: ['temperature'] }
       ]
     },
     '/list/models': [
@@ -137,7 +141,10 @@ test('lists of real servers are read, whatever they call the window, and models 
     ],
     '/local/models': { models: [{ name: 'm' }], data: [{ id: 'm', meta: { n_ctx_train: 8192 } }] },
     '/mistral/models': {
-      data: [{ id: 'm', max_context_length: 32000, capabilities: { vision: true, function_calling: false, completion_chat: true } }]
+      data: [
+        { id: 'm', max_context_length: 32000, capabilities: { vision: true, function_calling: false, completion_chat: true } },
+        { id: 'n', max_context_length: 32000, capabilities: { image_input: { supported: true } } }
+      ]
     },
     '/others/models': [
       { id: 'a', max_context_size: 1000 },
@@ -145,7 +152,8 @@ test('lists of real servers are read, whatever they call the window, and models 
       { id: 'c', limits: { max_context_window_tokens: 3000 } },
       { id: 'd', capabilities: { limits: { max_context_window_tokens: 4000 } } },
       { id: 'e', model_spec: { availableContextTokens: 5000 } },
-      { id: 'f', meta: { n_ctx: 6000, n_ctx_train: 7000 } }
+      { id: 'f', meta: { n_ctx: 6000, n_ctx_train: 7000 } },
+      { id: 'g', context_length: 0, max_model_len: null, context_window: 7000 }
     ]
   }
   const { url } = await listServer(t, ({ path }) => lists[path] ?? 404)
@@ -163,10 +171,12 @@ test('lists of real servers are read, whatever they call the window, and models 
       ['fast/m', 131072, 'tool_use'],
       ['studio/m', 65536, 'tool_use'],
       ['router/v/m', 200000, 'thinking image_in tool_use'],
+      ['router/v/q', 4096, ''],
       ['list/m', 4096, 'tool_use'],
       ['local/m', 8192, 'tool_use'],
       ['mistral/m', 32000, 'image_in'],
-      ...[...'abcdef'].map((id, at) => [`others/${id}`, 1000 * (at + 1), 'tool_use'])
+      ['mistral/n', 32000, 'image_in tool_use'],
+      ...[...'abcdefg'].map((id, at) => [`others/${id}`, 1000 * (at + 1), 'tool_use'])
     ]
   )
 })
@@ -183,7 +193,9 @@ test('servers of a protocol are asked as they want it: path, header of the key, 
               supportedGenerationMethods: ['generateContent'],
               thinking: true
             },
-            { name: 'models/embedding-1', inputTokenLimit: 2048, supportedGenerationMethods: ['embedContent'] }
+            { name: 'models/gemini-y', inputTokenLimit: 2048 },
+            { name: 'models/embedding-1', inputTokenLimit: 2048, supportedGenerationMethods: ['embedContent'] },
+            { name: 'models/aqa', inputTokenLimit: 2048, supportedGenerationMethods: ['generateAnswer'] }
           ]
         }
       : {
@@ -206,9 +218,16 @@ test('servers of a protocol are asked as they want it: path, header of the key, 
     ['/versioned/v1/models?limit=1000', 'k', undefined]
   ])
   assert.ok(asked.find(({ path }) => path.startsWith('/messages'))?.headers['anthropic-version'])
-  const models = (await file()).models as Record<string, { model: string; max_context_size: number; capabilities: string[] }>
-  assert.deepEqual(Object.keys(models), ['messages/claude-x', 'versioned/claude-x', 'genai/gemini-x'])
-  assert.deepEqual(models['genai/gemini-x']?.capabilities, ['thinking', 'tool_use'])
+  const models = Object.entries((await file()).models as Record<string, Record<string, unknown>>)
+  assert.deepEqual(
+    models.map(([alias, { display_name, capabilities }]) => [alias, display_name, capabilities]),
+    [
+      ['messages/claude-x', 'X', ['thinking', 'tool_use']],
+      ['versioned/claude-x', 'X', ['thinking', 'tool_use']],
+      ['genai/gemini-x', 'X', ['thinking', 'tool_use']],
+      ['genai/gemini-y', undefined, ['tool_use']]
+    ]
+  )
 })
 
 test('halves of surrogate pairs in a list leave out what has them, and all else is saved', async t => {
@@ -225,4 +244,11 @@ test('halves of surrogate pairs in a list leave out what has them, and all else 
   assert.deepEqual([data.changed.map(({ added }) => added), data.failed], [[1], []])
   const [alias, ...others] = Object.values((await file()).models as object) as Record<string, unknown>[]
   assert.deepEqual([others, alias?.model, alias?.display_name, alias?.support_efforts], [[], 'b', undefined, ['low']])
+})
+
+test('a list of 5,000 models is read, a longer one is refused', async () => {
+  const list = Array.from({ length: 5_000 }, (_, at) => ({ id: `m${at}`, context_length: 10 }))
+
+  assert.equal((await readModelList(list)).length, 5_000)
+  await assert.rejects(readModelList([...list, { id: 'more', context_length: 10 }]), /more than 5000 models/)
 })

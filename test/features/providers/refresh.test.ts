@@ -133,6 +133,54 @@ default_model = "one/kept"
   assert.equal(events.length, told, 'no event without a change')
 })
 
+test('a refresh touches no alias of others; a default of a provider goes with its alias, in either spelling', async t => {
+  const model = (id: string, more: object = {}) => ({ id, context_length: 10, ...more })
+  const lists: Readonly<Record<string, unknown>> = {
+    '/one/models': [model('m'), model('taken'), model('renamed')],
+    '/two/models': [model('m', { think_efforts: { support: true, valid_efforts: ['low', 'high'] } })],
+    '/three/models': [model('m', { supports_image_in: true })]
+  }
+  const { url } = await listServer(t, ({ path }) => lists[path])
+  const provider = (id: string, more = '') =>
+    `[providers.${id}]\nmodel_source = "discover"\nbase_url = "${url}/${id}"\napi_key = "k"\n${more}\n`
+  const alias = (name: string, owner: string, named: string, more = '') =>
+    `[models."${name}"]\nprovider = "${owner}"\nmodel = "${named}"\nmax_context_size = 10\n${more}\n`
+  const toml = `default_provider = "elsewhere"
+${quiet}
+${provider('one', 'default_model = "gone"')}
+${provider('two', 'default_model = "two/gone"')}
+${provider('three', 'default_model = "m"')}
+${alias('one/gone', 'one', 'gone')}
+${alias('two/gone', 'two', 'gone')}
+${alias('one/taken', 'two', 'mine')}
+${alias('one/renamed', 'one', 'before', 'capabilities = ["tool_use"]')}
+${alias('two/m', 'two', 'm', 'capabilities = ["tool_use"]\nsupport_efforts = ["high", "low"]')}
+${alias('three/m', 'three', 'm', 'capabilities = ["tool_use", "image_in"]')}`
+  const { call, file } = await start(t, { toml })
+
+  const { data } = await call(refreshProviders)
+
+  assert.deepEqual(data, {
+    changed: [
+      { provider_id: 'one', provider_name: 'one', added: 1, removed: 1 },
+      { provider_id: 'two', provider_name: 'two', added: 0, removed: 1 }
+    ],
+    unchanged: ['three'],
+    failed: []
+  })
+  const { default_provider, providers, models } = (await file()) as Record<string, Record<string, Record<string, unknown>>>
+  assert.equal(default_provider, 'elsewhere')
+  assert.deepEqual(
+    Object.values(providers!).map(({ default_model }) => default_model),
+    [undefined, undefined, 'm']
+  )
+  assert.deepEqual(Object.keys(models!).sort(), ['one/m', 'one/renamed', 'one/taken', 'three/m', 'two/m'])
+  assert.deepEqual(models!['one/taken'], { provider: 'two', model: 'mine', max_context_size: 10 })
+  assert.equal(models!['one/renamed']?.model, 'renamed')
+  assert.deepEqual(models!['two/m']?.support_efforts, ['low', 'high'])
+  assert.deepEqual(models!['three/m']?.capabilities, ['tool_use', 'image_in'])
+})
+
 test('failures are collected, the others go on, and no text holds the key', async t => {
   const { url } = await listServer(t, ({ path }) => {
     if (path.startsWith('/refused')) return 401
