@@ -14,7 +14,7 @@ const registry = (...ids: string[]) =>
 
 test('a registry is imported whole, again with the key of before, and providers that vanished go', async t => {
   const live = await upstream(t, registry('a', 'b'))
-  const { call, file } = await startCatalog(t, { toml: '[providers.hand]\ntype = "svc"\n' })
+  const { call, file } = await startCatalog(t, { toml: 'default_model = " "\n[providers.hand]\ntype = "svc"\n' })
   const url = `${live.url}/api.json`
 
   const first = await call(importRegistry, { body: { url, api_key: 'sk-r' } })
@@ -62,7 +62,7 @@ test('every listed provider gets a source record, an endpoint, a protocol, its m
   const cost = { input: 1, output: 2, cache_read: 0.5, cache_write: 3 }
   const models = { k: { id: 'org/k', name: 'K', limit: { context: 10 }, cost }, plain: { id: 'p' } }
   const live = await upstream(t, { x: { id: 'x', api: 'https://x.example', type: 'compat_messages', models }, bad: { id: 'bad' } })
-  const toml = '[providers.x]\ntype = "svc"\napi_key = "sk-mine"\nnote = "kept"\n'
+  const toml = '[providers.x]\ntype = "svc"\napi_key = "sk-mine"\nnote = "kept"\nmodel_source = "static"\ndefault_model = "x/old"\n'
   const { call, file } = await startCatalog(t, { toml })
   const url = `${live.url}/api.json`
 
@@ -89,8 +89,8 @@ test('the key of an earlier import is the one that the file holds at that moment
   const live = await upstream(t, registry('a'))
   const { call, home } = await startCatalog(t)
   const url = `${live.url}/api.json`
-  const source = `source = { kind = "apiJson", url = "${url}", api_key = "sk-r" }`
-  await writeFile(join(home, 'config.toml'), `[providers.a]\ntype = "compat_chat"\nbase_url = "https://a.example"\n${source}\n`)
+  const record = (id: string, key: string) => `[providers.${id}]\nsource = { kind = "apiJson", url = "${url}"${key} }\n`
+  await writeFile(join(home, 'config.toml'), record('keyless', '') + record('a', ', api_key = "sk-r"'))
 
   await call(importRegistry, { body: { url } })
 

@@ -118,7 +118,8 @@ test('lists of real servers are read, whatever they call the window, and models 
         { id: 'm', type: 'llm', max_context_length: 65536 },
         { id: 'e', type: 'embeddings' },
         { id: 'no\nname', context_length: 1 },
-        { id: 'x'.repeat(1_001), context_length: 1 }
+        { id: 'x'.repeat(1_001), context_length: 1 },
+        { id: 'x'.repeat(1_000), context_length: 1 }
       ]
     },
     '/router/models': {
@@ -170,6 +171,7 @@ test('lists of real servers are read, whatever they call the window, and models 
       ['vllm/m', 32768, 'tool_use'],
       ['fast/m', 131072, 'tool_use'],
       ['studio/m', 65536, 'tool_use'],
+      [`studio/${'x'.repeat(1_000)}`, 1, 'tool_use'],
       ['router/v/m', 200000, 'thinking image_in tool_use'],
       ['router/v/q', 4096, ''],
       ['list/m', 4096, 'tool_use'],

@@ -11,6 +11,8 @@ import {
   deleteProvider,
   listModels,
   listProviders,
+  readProvider,
+  refreshProvider,
   replaceProvider,
   setDefaultModel
 } from '../../../features/providers/index.ts'
@@ -31,6 +33,9 @@ test('two servers on one home see each other at once and lose nothing', async t 
   assert.deepEqual(codes.sort(), [0, 40921])
   await one.call(setDefaultModel, { params: { model_id: 'same/small' } })
   await two.call(deleteProvider, { params: { provider_id: 'a' } })
+  assert.equal((await one.call(refreshProvider, { params: { provider_id: 'a' } })).code, 40412)
+  await two.call(deleteProvider, { params: { provider_id: 'b' } })
+  assert.equal((await one.call(readProvider, { params: { provider_id: 'b' } })).code, 40412)
   assert.ok(!(await one.call(listModels)).data.items.some(({ model }) => model === 'a/small'))
   assert.equal((await two.file()).default_model, 'same/small')
 })

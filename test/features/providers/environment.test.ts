@@ -1,6 +1,8 @@
 /** The provider that the environment defines: shown, never written. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { importRegistry } from '../../../features/catalog/index.ts'
+import catalog from '../../../features/catalog/pack.ts'
 import {
   createProvider,
   deleteProvider,
@@ -14,7 +16,7 @@ import {
   setDefaultModel
 } from '../../../features/providers/index.ts'
 import { withEnvironment } from '../../helpers/environment.ts'
-import { body, paths, quiet, start } from './scene.ts'
+import { body, listServer, paths, quiet, start } from './scene.ts'
 
 const params = { provider_id: 'environment' }
 const { id: _, ...form } = body('x')
@@ -73,4 +75,19 @@ test('it is never asked for models, and a created provider does not become the d
   assert.deepEqual((await call(refreshProviders)).data, { changed: [], unchanged: ['one', 'environment'], failed: [] })
   assert.deepEqual((await call(setDefaultModel, { params: { model_id: 'environment/tiny' } })).data.model.provider, 'environment')
   assert.deepEqual(Object.keys((await file()).providers as object), ['one'])
+})
+
+test('an import does not write it, and sets no default beside that of the environment', async t => {
+  withEnvironment(t, environment)
+  const { url } = await listServer(t, ({ path }) => {
+    const id = path.slice(1)
+    return { [id]: { id, api: 'https://listed.example', type: 'compat_chat', models: { m: { id: 'm' } } } }
+  })
+  const { call, file } = await start(t, { toml: quiet, more: [catalog] })
+
+  assert.equal((await call(importRegistry, { body: { url: `${url}/environment` } })).code, 40001)
+  assert.equal((await call(importRegistry, { body: { url: `${url}/one` } })).code, 0)
+
+  const { providers, default_model } = await file()
+  assert.deepEqual([Object.keys(providers as object), default_model], [['one'], undefined])
 })

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { createUpstream } from '../../../features/llm/index.ts'
 import { FetchProblem, fetchJson } from '../../../features/providers/index.ts'
+import { listServer } from './scene.ts'
 
 const never = new AbortController().signal
 
@@ -78,6 +79,18 @@ test('a connection that breaks off in the middle is no complete answer', async t
   res.destroy()
 
   assert.equal(message(await answer), 'the answer is not complete JSON')
+})
+
+test('a refused key is told from other failures: another one may work', async t => {
+  for (const status of [401, 402, 403, 404, 500]) {
+    const { url } = await listServer(t, () => status)
+    const upstream = createUpstream({})
+    t.after(() => upstream.close())
+
+    const error = await fetchJson(upstream, url, {}, never).catch((error: unknown) => error)
+
+    assert.equal(error instanceof FetchProblem && error.credential, status < 404, `${status}`)
+  }
 })
 
 test('an answer ends below the limit', async t => {

@@ -326,6 +326,14 @@ oauth = { storage = "file", key = "svc-code" }
   assert.equal((await call(readAuth)).data.managed_provider?.status, 'unauthenticated')
 })
 
+test('what a login says of its failure is cut', async t => {
+  const login = logins({ status: () => 'authenticated', accessToken: () => Promise.reject(new Error('x'.repeat(1_000))) })
+  const toml = `${quiet}[providers.one]\nbase_url = "http://127.0.0.1:9"\noauth = { storage = "file", key = "svc-code" }\n`
+  const { call } = await start(t, { toml, more: [login] })
+
+  assert.deepEqual((await call(refreshLogins)).data.failed, [{ provider: 'one', reason: 'x'.repeat(300) }])
+})
+
 test('the start refreshes by itself, and the change is told', async t => {
   const { url } = await listServer(t, () => ({ data: [{ id: 'm', context_length: 10 }] }))
   const { waitFor, file } = await start(t, { toml: discovering(url).replace('refresh_on_start = false', 'refresh_on_start = true') })

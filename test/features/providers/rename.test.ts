@@ -62,6 +62,21 @@ test('an alias below the old id that would become one of another provider refuse
   assert.equal(await text(), toml)
 })
 
+test('a listed model gets its alias although that of another one would come to stand there', async t => {
+  const { call, file } = await start(t, { toml: `${quiet}[providers.old]\n${model('old', 'vendor/long', 'old/short')}` })
+
+  await call(replaceProvider, { params: { provider_id: 'old' }, body: { ...form('vendor/long', 'short'), new_id: 'new' } })
+
+  const models = Object.entries((await file()).models as Record<string, { model: string }>)
+  assert.deepEqual(
+    models.map(([alias, record]) => [alias, record.model]),
+    [
+      ['new/vendor/long', 'vendor/long'],
+      ['new/short', 'short']
+    ]
+  )
+})
+
 const registry = (...ids: string[]) =>
   Object.fromEntries(
     ids.map(id => [id, { id, name: `N ${id}`, api: `https://${id}.example`, type: 'compat_chat', models: { m: { id: `up/${id}` } } }])
