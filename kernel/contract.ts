@@ -129,8 +129,8 @@ export interface EventSpec<P extends TSchema = TSchema, S extends EventScope = E
   readonly perServer?: boolean
   /** True: a subscriber's filter by subject does not apply. */
   readonly unfiltered?: boolean
-  /** Volatile text stream: adjacent frames with equal `by` fields may be sent as one, the `append` field concatenated. */
-  readonly merge?: { readonly by: readonly string[]; readonly append: string }
+  /** True: its frames carry the `offset` of a volatile text stream (`EventTarget.offset`). Who streams fast groups what it emits. */
+  readonly offset?: boolean
 }
 
 /** Declares an event. Only its owner emits it: `const emit = ctx.event(spec)`; others listen with `ctx.on(spec, fn)`. */

@@ -37,11 +37,10 @@ export function assertRouteParts(name: string, { params, query, body, data, erro
   if (binary !== undefined && !Array.isArray(binary.types)) throw odd(`${name}: binary`, "'types', a list of media types", binary)
 }
 
-export function assertEvent({ type, scope, payload, merge }: EventSpec): void {
+export function assertEvent({ type, scope, payload }: EventSpec): void {
   assertType('an event', type)
   if (scope !== 'session' && scope !== 'global') throw odd(`the scope of ${type}`, "'session' or 'global'", scope)
   assertSchema(`the payload of ${type}`, payload)
-  if (merge && !Array.isArray(merge.by)) throw odd(`merge of ${type}`, 'a list of fields', merge.by)
 }
 
 export function assertFrame({ type, payload, ack, errors, invalid }: FrameSpec): void {

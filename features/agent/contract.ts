@@ -95,7 +95,7 @@ export const assistantDelta = defineEvent({
   scope: 'session',
   durable: false,
   payload: Delta,
-  merge: { by: ['agentId', 'turnId'], append: 'delta' }
+  offset: true
 })
 export const thinkingDelta = defineEvent({
   type: 'thinking.delta',
@@ -103,7 +103,7 @@ export const thinkingDelta = defineEvent({
   scope: 'session',
   durable: false,
   payload: Delta,
-  merge: { by: ['agentId', 'turnId'], append: 'delta' }
+  offset: true
 })
 
 const call = { ...turn, toolCallId: Type.String() }

@@ -101,7 +101,7 @@ export function asyncapiEvent(spec: EventSpec, copy: Copy, subject: string | und
   }
   const offset = { type: 'integer', minimum: 0, description: 'length of the streamed text before this chunk, UTF-16 units' }
   return message(type, spec.summary, {
-    payload: objectOf(Object.keys(fields), spec.merge ? { ...fields, offset } : fields),
+    payload: objectOf(Object.keys(fields), spec.offset ? { ...fields, offset } : fields),
     'x-scope': scope,
     'x-durable': durable,
     ...(spec.deliver === undefined ? {} : { 'x-deliver': spec.deliver }),

@@ -181,13 +181,12 @@ export class Terminal {
 
   #send(connection: Connection, { seq, data, at }: OutputFrame): void {
     const { id: terminal_id, session_id } = this.#options
-    // Output is frequent and has an order of its own: the batching of events stays as it is.
-    connection.send({ type: output.type, seq, session_id, terminal_id, timestamp: at, payload: { data } }, { after: null })
+    connection.send({ type: output.type, seq, session_id, terminal_id, timestamp: at, payload: { data } })
   }
 
   #sendExit(connection: Connection, { at, code }: { readonly at: string; readonly code: number | null }): void {
     const { id: terminal_id, session_id } = this.#options
-    connection.send({ type: exit.type, session_id, terminal_id, timestamp: at, payload: { exit_code: code } }, { after: null })
+    connection.send({ type: exit.type, session_id, terminal_id, timestamp: at, payload: { exit_code: code } })
   }
 
   #end(code: number | null): void {

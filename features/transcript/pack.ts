@@ -49,7 +49,7 @@ export default definePack({
         const at = ctx.streams.watermark(session.id)
         // As events begin, for who passes them on to a client of another server.
         const where = { seq: at?.seq ?? 0, ...(at ? { epoch: at.epoch } : {}), session_id: session.id }
-        connection.send({ type, ...where, timestamp: ctx.now().toISOString(), volatile: true, payload }, { after: session.id })
+        connection.send({ type, ...where, timestamp: ctx.now().toISOString(), volatile: true, payload })
       }
     })
     for (const slot of live.slots) ctx.slot(slot)

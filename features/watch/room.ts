@@ -153,6 +153,6 @@ export class Room {
   #send(connection: Connection, payload: { changes: FileChange[]; truncated?: boolean; count?: number }): void {
     const { session_id, windowMs, now } = this.#options
     const frame = { type: fsChanged.type, seq: ++this.#seq, session_id, timestamp: now().toISOString() }
-    connection.send({ ...frame, payload: { coalesced_window_ms: windowMs, ...payload } }, { after: null })
+    connection.send({ ...frame, payload: { coalesced_window_ms: windowMs, ...payload } })
   }
 }

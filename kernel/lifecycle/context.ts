@@ -128,7 +128,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       const emit = (payload: unknown, target?: string | EventTarget) => {
         use()
         if (!live) throw developerError('event_withdrawn', spec.type)
-        parts.hub.emit(spec, payload, target, name)
+        parts.hub.emit(spec, payload, target)
       }
       const undo = () => {
         live = false

@@ -37,8 +37,6 @@ export interface Peer {
 
 /** What connections ask of who keeps them all. */
 export interface Keeper {
-  /** Sends what waits for its batch in a session, so that a frame cannot overtake it. */
-  flush(session_id: string): void
   subscribe(connection: ClientConnection, session_id: string, filter: readonly string[] | undefined): Promise<boolean>
   /** Makes what it has at other servers; undefined: nobody knows the ways there. */
   remote(connection: ClientConnection): Remote | undefined
@@ -142,11 +140,8 @@ export class ClientConnection extends SlotHost implements Connection {
     throw developerError('connection_storeless')
   }
 
-  send(frame: object, { bytes, after }: SendOptions = {}): void {
-    if (!this.open) return
-    if (after === undefined) for (const session_id of this.#filters.keys()) this.#keeper.flush(session_id)
-    else if (after !== null) this.#keeper.flush(after)
-    this.write(messageOf(frame, bytes), bytes !== undefined)
+  send(frame: object, { bytes }: SendOptions = {}): void {
+    if (this.open) this.write(messageOf(frame, bytes), bytes !== undefined)
   }
 
   get writable(): boolean {
@@ -263,13 +258,11 @@ export class ClientConnection extends SlotHost implements Connection {
   }
 
   suppress(session_id: string, pack: string, hide: Hide): () => void {
-    this.#keeper.flush(session_id)
     const rules = this.#hidden.get(session_id) ?? new Map<string, Hide>()
     const rule: Hide = (type, subject) => this.#env.guard.call(pack, `suppress rule of ${session_id}`, () => hide(type, subject), false)
     this.#hidden.set(session_id, rules.set(pack, rule))
     return () => {
       if (rules.get(pack) !== rule) return
-      this.#keeper.flush(session_id)
       rules.delete(pack)
       if (rules.size === 0 && this.#hidden.get(session_id) === rules) this.#hidden.delete(session_id)
     }
@@ -305,10 +298,10 @@ export class ClientConnection extends SlotHost implements Connection {
   #gather(): void {
     if (this.#gathering) return
     this.#gathering = true
-    this.cork()
+    this.#transport.cork?.()
     void soon.then(() => {
       this.#gathering = false
-      this.uncork()
+      this.#transport.uncork?.()
     })
   }
 
@@ -323,9 +316,10 @@ export class ClientConnection extends SlotHost implements Connection {
       const held = this.#held
       this.#held = []
       this.#heldBytes = 0
-      this.cork()
-      if (this.open) for (const { bytes, binary } of held) this.#transport.send(bytes, binary)
-      this.uncork()
+      if (this.open) {
+        this.#gather()
+        for (const { bytes, binary } of held) this.#transport.send(bytes, binary)
+      }
       this.#tellWritable()
     }
   }
@@ -336,22 +330,13 @@ export class ClientConnection extends SlotHost implements Connection {
     if (!last || !this.open) return
     await new Promise<void>(resolve => {
       this.#passing.add(resolve)
-      this.cork()
+      this.#gather()
       for (const bytes of messages.slice(0, -1)) this.#transport.send(bytes, false)
       this.#transport.send(last, false, () => {
         this.#passing.delete(resolve)
         resolve()
       })
-      this.uncork()
     })
-  }
-
-  cork(): void {
-    this.#transport.cork?.()
-  }
-
-  uncork(): void {
-    this.#transport.uncork?.()
   }
 
   /** Closes with a code. Nothing is sent afterwards. */

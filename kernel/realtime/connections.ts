@@ -41,7 +41,6 @@ export class Connections {
     this.#subscriptions = subscriptions
     this.#frames = new Frames(env, controlHandlers(subscriptions, realtime), subscriptions)
     this.#keeper = {
-      flush: session_id => fanout.flush(session_id),
       subscribe: async (connection, session_id, filter) => (await subscriptions.subscribe(connection, session_id, { filter })).found,
       remote: connection => this.makeRemote?.(connection, this.#portsOf(connection)),
       ended: connection => this.#end(connection)
@@ -139,7 +138,6 @@ export class Connections {
   }
 
   async #closeAll(): Promise<void> {
-    this.#realtime.table.fanout.flush()
     for (const connection of [...this.#open]) connection.shut(1001, 'server shutting down')
     while (this.#leaving.size > 0) await Promise.all(this.#leaving)
   }

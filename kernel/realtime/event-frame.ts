@@ -38,33 +38,20 @@ interface Addressed {
 
 /** An emitted event before it has a number. */
 export interface Draft extends Addressed {
-  /** The pack that emitted it. */
-  readonly pack: string
   readonly timestamp: string
   readonly offset: number | undefined
-  /** The wire payload; a shallow copy of what the owner passed. */
-  readonly fields: Readonly<Record<string, unknown>>
-  /** Its JSON text, taken at emission. */
+  /** JSON text of the wire payload, taken at emission. */
   readonly text: string
 }
 
-interface Numbered extends Addressed {
+/** An event with its number, on its way to disk (`line`: JSON text and a newline) and to sockets (`wire`: the same without the newline). */
+export interface EventFrame extends Addressed {
   readonly seq: number
   readonly epoch: string
   /** About what it takes in memory, in bytes. */
   readonly size: number
-}
-
-/** A frame as it goes to disk (`line`: JSON text and a newline) and to sockets (`wire`: the same without the newline). */
-interface WrittenFrame extends Numbered {
   readonly line: Buffer
   readonly wire: Buffer
-}
-
-/** A frame that may still be merged with its neighbours, so it has no bytes yet. */
-export interface MergeableFrame extends Numbered {
-  readonly wire: undefined
-  readonly draft: Draft
 }
 
 /** Tells a client to take the snapshot and to go on from there. */
@@ -72,9 +59,6 @@ export function resyncFrame(timestamp: Date, session_id: string, reason: ResyncR
   const payload = { session_id, reason, current_seq: at.seq, ...(at.epoch === undefined ? {} : { epoch: at.epoch }) }
   return { type: 'resync_required', timestamp: timestamp.toISOString(), payload }
 }
-
-/** An event with its number, on its way to disk and sockets. */
-export type EventFrame = WrittenFrame | MergeableFrame
 
 /** Reaches every connection, whatever it subscribed to. */
 export function reachesEveryone(spec: EventSpec): boolean {
@@ -97,17 +81,17 @@ export function draftEvent(
   spec: EventSpec,
   payload: unknown,
   target: EventTarget,
-  about: Pick<Draft, 'pack' | 'everyone' | 'subject'> & { readonly at: Date; readonly rule: SubjectRule | undefined }
+  about: Pick<Draft, 'everyone' | 'subject'> & { readonly at: Date; readonly rule: SubjectRule | undefined }
 ): Draft {
   const { session_id, offset, time, only } = target
-  const { pack, everyone, subject, at, rule } = about
+  const { everyone, subject, at, rule } = about
   const fields: Record<string, unknown> = { type: spec.type }
   if (rule) fields[rule.field] = subject
   fields.sessionId = session_id
   if (time !== undefined) fields.time = at.getTime()
   Object.assign(fields, payload)
   fields.type = spec.type
-  return { spec, pack, everyone, only, session_id, subject, timestamp: at.toISOString(), offset, fields, text: JSON.stringify(fields) }
+  return { spec, everyone, only, session_id, subject, timestamp: at.toISOString(), offset, text: JSON.stringify(fields) }
 }
 
 /** Guess for what a frame takes beside its bytes. */
@@ -116,10 +100,8 @@ const frameBytes = 512
 export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {
   const { spec, session_id, subject, everyone, only, text, foreign = false } = draft
   const size = text.length + frameBytes
-  const about = { spec, session_id, subject, everyone, only, foreign, seq, epoch, size }
-  if (spec.merge && !spec.durable) return { ...about, wire: undefined, draft }
-  const line = frameLine(draft, seq, epoch, text)
-  return { ...about, line, wire: line.subarray(0, line.length - 1) }
+  const line = frameLine(draft, seq, epoch)
+  return { spec, session_id, subject, everyone, only, foreign, seq, epoch, size, line, wire: line.subarray(0, line.length - 1) }
 }
 
 const typeAt = '{"type":"'.length
@@ -130,8 +112,8 @@ export function frameType(line: Buffer): string {
 }
 
 /** JSON text of a frame and a newline; the type comes first. */
-export function frameLine({ spec, session_id, timestamp, offset }: Draft, seq: number, epoch: string, payload: string): Buffer {
+export function frameLine({ spec, session_id, timestamp, offset, text }: Draft, seq: number, epoch: string): Buffer {
   const flags = `${spec.durable ? '' : ',"volatile":true'}${offset === undefined ? '' : `,"offset":${offset}`}`
   const head = `{"type":${JSON.stringify(spec.type)},"seq":${seq},"epoch":"${epoch}","session_id":${JSON.stringify(session_id)}`
-  return Buffer.from(`${head},"timestamp":"${timestamp}"${flags},"payload":${payload}}\n`)
+  return Buffer.from(`${head},"timestamp":"${timestamp}"${flags},"payload":${text}}\n`)
 }

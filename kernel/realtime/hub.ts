@@ -61,7 +61,7 @@ export class Hub implements Streams {
    * inside another listener: then right after it), sockets get it once it is on disk. Throws only on a payload that is no JSON, on
    * a session id that cannot be one, and on a durable event for one client.
    */
-  emit(spec: EventSpec, payload: unknown, target: string | EventTarget = globalStream, pack = 'kernel'): void {
+  emit(spec: EventSpec, payload: unknown, target: string | EventTarget = globalStream): void {
     const given = typeof target === 'string' ? { session_id: target } : target
     const to = spec.scope === 'global' ? { ...given, session_id: globalStream } : given
     const { session_id } = to
@@ -76,7 +76,7 @@ export class Hub implements Streams {
     if (this.#ended || this.#removed.has(session_id)) this.#env.log.debug({ event: spec.type, session_id }, 'an event came after the end')
     // Volatile session events that nobody would get are not even serialised.
     else if (spec.durable || everyone || this.fanout.subscribers(session_id) > 0)
-      this.#table.get(session_id).push(draftEvent(spec, payload, to, { pack, everyone, subject, at, rule }))
+      this.#table.get(session_id).push(draftEvent(spec, payload, to, { everyone, subject, at, rule }))
     if (to.only) return
     this.#untold.push({ type: spec.type, payload, session_id, subject, durable: spec.durable, offset: to.offset, at })
     if (!this.#telling) this.#tell()
@@ -194,8 +194,8 @@ export class Hub implements Streams {
     const spec = this.#specs.get(event.type)
     if (this.#ended || !spec) return // of a pack that is not active here
     const { timestamp, offset, payload } = JSON.parse(event.frame.toString('utf8')) as JournaledEvent & { offset?: number }
-    const facts = { pack: 'kernel', everyone: true, only: undefined, session_id: globalStream, subject: '', foreign: true }
-    this.#table.get(globalStream).push({ spec, ...facts, timestamp, offset, fields: payload, text: JSON.stringify(payload) })
+    const facts = { everyone: true, only: undefined, session_id: globalStream, subject: '', foreign: true }
+    this.#table.get(globalStream).push({ spec, ...facts, timestamp, offset, text: JSON.stringify(payload) })
   }
 
   /** Closes connections, writes everything and closes the journals. Later events reach listeners only. */

@@ -105,15 +105,9 @@ export class Stream {
     }
   }
 
-  /**
-   * Resolves when everything pushed so far has left for the sockets. What is pushed after the call is not merged with it: text of a
-   * frame that began before a snapshot would look like a duplicate to the client that took it, and the rest of the frame be lost.
-   */
+  /** Resolves when everything pushed so far has left for the sockets. */
   settled(): Promise<void> {
-    if (this.#done === this.#accepted) {
-      this.#table.fanout.flush(this.id)
-      return Promise.resolve()
-    }
+    if (this.#done === this.#accepted) return Promise.resolve()
     return new Promise(resolve => this.#waiters.push({ count: this.#accepted, resolve }))
   }
 
@@ -193,7 +187,7 @@ export class Stream {
       const lines: Buffer[] = []
       let first = 0
       for (const frame of batch) {
-        if (!frame.spec.durable || !frame.wire) continue
+        if (!frame.spec.durable) continue
         if (lines.length === 0) first = frame.seq
         lines.push(frame.line)
       }
@@ -216,7 +210,6 @@ export class Stream {
         if (others) await others
         this.#handOver(frame)
       }
-      this.#table.fanout.flush(this.id) // what was written together leaves together
       if (failed) this.#handOverOld(epoch)
       if (gap) await this.#skip(journal)
     }
@@ -263,8 +256,6 @@ export class Stream {
     if (frame.spec.durable) this.#delivered = frame.seq
     this.#table.fanout.deliver(frame)
     this.#done++
-    if (this.#waiters[0]?.count !== this.#done) return
-    this.#table.fanout.flush(this.id)
     while (this.#waiters[0]?.count === this.#done) this.#waiters.shift()?.resolve()
   }
 }

@@ -13,7 +13,7 @@ export interface EventTarget {
   readonly subject?: string
   /** Instant of the fact; then `payload.time` (ms) and `timestamp` say the same. Default: stamped at emission, without `time`. */
   readonly time?: Date
-  /** Cumulative offset of a text stream (an event with `merge`) in UTF-16 units, put on the frame. */
+  /** Cumulative offset of a text stream (an event with `offset`) in UTF-16 units, put on the frame. */
   readonly offset?: number
   /** Only this client gets it, in order with what it gets else, if it is subscribed; listeners do not. Of volatile events only. */
   readonly only?: Connection
@@ -61,8 +61,7 @@ export interface Streams {
   /** Last sequence number that is on disk and was handed to the sockets; undefined while the journal is not open. */
   written(session_id: string): Watermark | undefined
   /**
-   * Resolves when everything emitted so far is on disk and handed to the sockets; text emitted after the call is not merged with it.
-   * Who tells clients a state calls this in the tick in which it reads the state, and answers afterwards.
+   * Resolves when everything emitted so far is on disk and handed to the sockets. Who tells clients a state calls this in the tick in which it reads the state, and answers afterwards.
    */
   flushed(session_id?: string): Promise<void>
   /** Flushes and closes a journal; subscriptions end silently. An event that comes later opens it only until it is written. */
@@ -104,11 +103,6 @@ export interface StreamFacts {
 export interface SendOptions {
   /** Makes it a binary message: the frame as one line of JSON, a newline, and these bytes. */
   readonly bytes?: Uint8Array
-  /**
-   * Whose events that wait for their batch (at most 16 ms) go first: those of one session, or with null of none, so that frequent
-   * output leaves the batching of sessions alone. Default: of every session this connection subscribed to.
-   */
-  readonly after?: string | null
 }
 
 /** One client, seen by frame handlers. Slots hang on it; it closes when the socket (or the other end in this process) does. */
@@ -117,7 +111,7 @@ export interface Connection extends SlotHost {
   /** Who connected, as the gate found it. */
   readonly principal: Principal
   info(): ConnectionInfo
-  /** Sends a frame at once, behind what `after` says. A client that leaves more unsent than its budget is closed with 1013. */
+  /** Sends a frame at once. A client that leaves more unsent than its budget is closed with 1013. */
   send(frame: object, options?: SendOptions): void
   /** False while the client has not taken what was sent: who sends much waits for `drained`. */
   readonly writable: boolean

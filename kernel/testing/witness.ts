@@ -124,9 +124,9 @@ export function witnessedEvents(kernel: Kernel, blame: (fault: Error) => void): 
     const declared = kernel.declarations()
     const spec = declared.events.find(each => each.type === type)
     if (!spec) return // of a pack that has gone
-    const about = { pack: '', everyone: false, subject, at, rule: declared.subject }
+    const about = { everyone: false, subject, at, rule: declared.subject }
     const draft = draftEvent(spec, payload, { session_id, ...(offset === undefined ? {} : { offset }) }, about)
-    const frame = JSON.parse(frameLine(draft, 1, 'ep', draft.text).toString()) as { readonly type: string }
+    const frame = JSON.parse(frameLine(draft, 1, 'ep').toString()) as { readonly type: string }
     const fault = witness.frame({ declared, frame, asked: undefined })
     if (fault !== undefined) blame(new Error(`event ${type}: ${fault}`))
   }

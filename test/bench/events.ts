@@ -36,7 +36,7 @@ export async function fanOut(runs: number): Promise<Row[]> {
   ]
 }
 
-/** Time until the last subscriber has the whole text; merged frames count by their text. */
+/** Time until the last subscriber has the whole text. */
 async function stream(server: BenchServer, session: string): Promise<number> {
   const wanted = deltas * piece.length
   const all = await Promise.all(Array.from({ length: subscribers }, () => subscribed(server.url, server.token, session)))

@@ -10,8 +10,7 @@ const delta = defineEvent({
   type: 'bench.delta',
   scope: 'session',
   durable: false,
-  payload,
-  merge: { by: ['agentId', 'turnId'], append: 'delta' }
+  payload
 })
 const fact = defineEvent({ type: 'bench.fact', scope: 'session', durable: true, payload })
 

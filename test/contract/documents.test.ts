@@ -55,7 +55,7 @@ test('AsyncAPI: every message says what it is, and texts that come in pieces hav
     messages.filter(({ summary }) => !summary).map(({ name }) => name),
     []
   )
-  const texts = declared.events.filter(event => event.merge).map(event => event.type)
+  const texts = declared.events.filter(event => event.offset).map(event => event.type)
   assert.deepEqual(
     messages
       .filter(({ payload }) => 'offset' in (payload.properties ?? {}))

@@ -289,11 +289,6 @@ const rows: Readonly<Record<string, Row>> = {
     state: 'Failed',
     named: /^the payload of f needs a schema made with Type, not undefined$/
   },
-  'a rule of merging that is none': {
-    setup: ctx => ctx.event({ ...said, merge: { by: 'turn_id', append: 'text' } } as never),
-    state: 'Failed',
-    named: /^merge of event.said needs a list of fields, not 'turn_id'$/
-  },
   'a tap that is none': {
     setup: ctx => ctx.tap(ctx.hooks.beforeRequest, 5 as never),
     state: 'Failed',

@@ -13,8 +13,7 @@ const typed = defineEvent({
   type: 'note.delta',
   scope: 'session',
   durable: false,
-  payload: Type.Object({ delta: Type.String() }),
-  merge: { by: [], append: 'delta' }
+  payload: Type.Object({ delta: Type.String() })
 })
 
 /** A journal whose writes wait until it is opened up. */
@@ -103,54 +102,12 @@ test('a volatile event for one client that has left goes nowhere, and a durable 
   }
 })
 
-test('text of another subject, or from before a durable event, is never merged', async t => {
-  const { hub, connect } = await startHub(t)
-  await hub.open('s1')
-  const client = await connect()
-  await client.request('subscribe', { session_ids: ['s1'] })
-  hub.emit(typed, { delta: 'a' }, 's1')
-  hub.emit(typed, { delta: 'b' }, { session_id: 's1', subject: 'agent-1' })
-  hub.emit(typed, { delta: 'c' }, { session_id: 's1', subject: 'agent-1' })
-  await hub.flushed('s1')
-  await client.next(frame => frame.payload?.delta === 'bc')
-  assert.deepEqual(texts(client), ['a', 'bc'])
-})
-
-test('text from before a flush is never merged with text from after it: a snapshot ends between them', async t => {
-  const journal = new SlowJournal()
-  const journals: Journals = {
-    open: async (): Promise<Journal> => journal,
-    find: async () => journal,
-    remove: async () => undefined,
-    close: async () => undefined
-  }
-  const { hub, connect } = await startHub(t, { journals })
-  await hub.open('s1')
-  const client = await connect()
-  await client.request('subscribe', { session_ids: ['s1'] })
-  const told = (delta: string, offset: number) => hub.emit(typed, { delta }, { session_id: 's1', offset })
-  told('a', 0)
-  const first = hub.flushed('s1')
-  told('b', 1)
-  await first
-
-  hub.emit(noted, { text: 'on its way to disk' }, 's1')
-  await journal.asked.opened
-  told('c', 2)
-  const second = hub.flushed('s1')
-  told('d', 3)
-  journal.ready.open()
-  await second
-  await client.next(frame => frame.payload?.delta?.endsWith('d'))
-  assert.deepEqual(texts(client), ['a', 'b', 'on its way to disk', 'c', 'd'])
-})
-
 test('what is on disk goes out at once, however much went out just before', { timeout: 20_000 }, async t => {
   const { hub, connect } = await startHub(t)
   await hub.open('s1')
   const client = await connect()
   await client.request('subscribe', { session_ids: ['s1'] })
-  t.mock.timers.enable({ apis: ['setTimeout'] }) // no window ends
+  t.mock.timers.enable({ apis: ['setTimeout'] }) // nothing waits for a clock
   for (let n = 0; n < 10; n++) {
     hub.emit(noted, { text: `${n}` }, 's1')
     await client.next(frame => frame.payload?.text === `${n}`)
@@ -167,7 +124,7 @@ test('what was emitted before a session is closed, or before the stop, still goe
   await hub.close('s1')
   for (let n = 0; n < 8; n++) {
     hub.emit(typed, { delta: `${n}` }, 's2')
-    await new Promise(resolve => setImmediate(resolve)) // a busy stream waits for its batch
+    await new Promise(resolve => setImmediate(resolve))
   }
   await hub.clients.close()
   assert.equal((await client.closed).code, 1001)

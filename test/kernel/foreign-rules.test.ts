@@ -5,18 +5,9 @@ import { startTestKernel } from '../../kernel/testing.ts'
 import { latch } from '../helpers/latch.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
-const typed = defineEvent({
-  type: 'note.delta',
-  scope: 'session',
-  durable: false,
-  payload: Type.Object({ delta: Type.String(), more: Type.Any() }),
-  merge: { by: [], append: 'delta' }
-})
 const veil = defineFrame({ type: 'veil', payload: Type.Object({}), ack: Type.Object({}) })
 const hang = defineFrame({ type: 'hang', payload: Type.Object({}), ack: Type.Object({}) })
 const quick = defineFrame({ type: 'quick', payload: Type.Object({}), ack: Type.Object({}) })
-
-type Emitters = Record<'add' | 'type', (payload: never, session: string) => void>
 
 /** A kernel with one pack that emits notes, knows every session, and whatever `more` sets up. */
 async function scene(
@@ -24,11 +15,11 @@ async function scene(
   options: { setup?: Parameters<typeof definePack>[0]['setup']; frameTimeoutMs?: number; graceMs?: number; setupTimeoutMs?: number } = {}
 ) {
   const { setup = () => undefined, ...given } = options
-  let emit = {} as Emitters
+  let add: (payload: { text: string }, session: string) => void = () => undefined
   const pack = definePack({
     name: 'notes',
     setup(ctx, services) {
-      emit = { add: ctx.event(noted), type: ctx.event(typed) }
+      add = ctx.event(noted)
       ctx.tap(ctx.hooks.attachStream, async id => {
         await ctx.streams.open(id)
         return 'live' as const
@@ -38,7 +29,7 @@ async function scene(
   })
   const it = await startTestKernel(t, { packs: [pack], ...given })
   const faults = () => it.kernel.features()[0]?.meta.faults
-  return { ...it, emit: emit as { add(payload: object, session: string): void; type(payload: object, session: string): void }, faults }
+  return { ...it, add, faults }
 }
 
 test('a suppress rule that throws hides nothing, is put down to its pack, and no subscriber misses an event', async t => {
@@ -56,27 +47,10 @@ test('a suppress rule that throws hides nothing, is put down to its pack, and no
   const [veiled, other] = [await it.connect(), await it.connect()]
   await veiled.request('veil')
   await other.request('subscribe', { session_ids: ['s1'] })
-  for (const text of ['a', 'b']) it.emit.add({ text }, 's1')
+  for (const text of ['a', 'b']) it.add({ text }, 's1')
   for (const client of [veiled, other]) await client.next(frame => frame.payload?.text === 'b')
   assert.deepEqual(it.faults()?.last, 'suppress rule of s1: a bad rule')
   await it.stop()
-})
-
-test('frames whose payload is no JSON any more when they are merged go out one by one', async t => {
-  const it = await scene(t)
-  const client = await it.connect()
-  await client.request('subscribe', { session_ids: ['s1'] })
-  const more: Record<string, unknown> = { n: 1 }
-  it.emit.type({ delta: 'a', more }, 's1')
-  it.emit.type({ delta: 'b', more }, 's1')
-  more.self = more
-  it.emit.add({ text: 'last' }, 's1')
-  await client.next(frame => frame.payload?.text === 'last')
-  assert.deepEqual(
-    client.frames.flatMap(frame => frame.payload?.delta ?? []),
-    ['a', 'b']
-  )
-  assert.match(it.faults()?.last ?? '', /^merge rule of note\.delta: /)
 })
 
 test('a frame handler without end is given up after its time, is told so, and its connection goes on', async t => {

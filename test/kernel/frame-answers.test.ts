@@ -108,44 +108,6 @@ test('a binary message without bytes is read as text, over several lines too', a
   assert.deepEqual((await client.next(frame => frame.id === 'x')).payload, { depth: 1 })
 })
 
-test('output that names no session overtakes what waits for its batch and leaves the batch whole', async t => {
-  const typed = { type: 'note.delta', scope: 'session', durable: false, payload: Type.Object({ delta: Type.String() }) } as const
-  const talk = defineFrame({
-    type: 'talk',
-    payload: Type.Object({ after: Type.Optional(Type.Union([Type.String(), Type.Null()])) }),
-    ack: Type.Object({})
-  })
-  const notes = definePack({
-    name: 'notes',
-    setup(ctx) {
-      const emit = ctx.event({ ...typed, merge: { by: [], append: 'delta' } })
-      ctx.outFrame(out)
-      ctx.tap(ctx.hooks.attachStream, async id => {
-        await ctx.streams.open(id)
-        return 'live' as const
-      })
-      ctx.frame(talk, ({ payload: { after }, connection }) => {
-        emit({ delta: 'a' }, 's1')
-        connection.send({ type: out.type, payload: { n: 0 } }, after === undefined ? {} : { after })
-        emit({ delta: 'b' }, 's1')
-        return {}
-      })
-    }
-  })
-  const { connect } = await startTestKernel(t, { packs: [notes] })
-  const heard = async (payload: object) => {
-    const client = await connect()
-    await client.request('subscribe', { session_ids: ['s1', 's2'] })
-    await client.request('talk', payload)
-    await client.close()
-    return client.frames.slice(2, -1).map(frame => frame.payload?.delta ?? frame.type)
-  }
-  assert.deepEqual(await heard({ after: null }), ['out', 'ab'])
-  assert.deepEqual(await heard({ after: 's2' }), ['out', 'ab'])
-  assert.deepEqual(await heard({ after: 's1' }), ['a', 'out', 'b'])
-  assert.deepEqual(await heard({}), ['a', 'out', 'b'])
-})
-
 test('who sends much is told when the client does not take it, and when it does again', async t => {
   let connection: Connection | undefined
   const hello = defineFrame({ type: 'hello', payload: Type.Object({}), ack: Type.Object({}) })

@@ -15,8 +15,7 @@ const typed = defineEvent({
   type: 'note.delta',
   scope: 'session',
   durable: false,
-  payload: Type.Object({ delta: Type.String() }),
-  merge: { by: [], append: 'delta' }
+  payload: Type.Object({ delta: Type.String() })
 })
 const changed = defineEvent({ type: 'event.thing.changed', scope: 'global', durable: false, payload: Type.Object({ text: Type.String() }) })
 const text = 'x'.repeat(1000)

@@ -30,7 +30,7 @@ const noteTyped = defineEvent({
   scope: 'session',
   durable: false,
   payload: Type.Object({ text: Type.String() }),
-  merge: { by: [], append: 'text' }
+  offset: true
 })
 const watchNotes = defineFrame({
   type: 'watch_notes',
