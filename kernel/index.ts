@@ -144,8 +144,16 @@ export {
 } from './schema.ts'
 export { nearest } from './spelling.ts'
 export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
-export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, readIfThere, replaceFile } from './storage/files.ts'
-export { type Lease, LeaseLost } from './storage/lease.ts'
+export {
+  checkStoreId,
+  type Fence,
+  type FileStamp,
+  LeaseLost,
+  makeFile,
+  type ReplaceOptions,
+  readIfThere,
+  replaceFile
+} from './storage/files.ts'
 export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from './storage/lock.ts'
 export { identityAt, lookAt, realAt, stampAt } from './storage/look.ts'
 export {

@@ -24,8 +24,8 @@ import { EventSubject, type SubjectRule } from './realtime/event-frame.ts'
 import { createJournals } from './realtime/file-journals.ts'
 import { Hub } from './realtime/hub.ts'
 import type { LocalClient, LocalConnection } from './realtime/types.ts'
+import { FenceRules } from './storage/files.ts'
 import { createStorage } from './storage/index.ts'
-import { Leases } from './storage/lease.ts'
 import type { Storage } from './storage/ports.ts'
 
 export interface Address {
@@ -68,7 +68,6 @@ export class Kernel {
   readonly #env: Environment
   readonly #operator: Operator
   readonly #storage: Storage
-  readonly #leases: Leases
   readonly #http: Pipeline
   readonly #services: ServiceTable = new Map()
   readonly #points = new PointTable()
@@ -97,9 +96,8 @@ export class Kernel {
     })
     this.server_id = newId()
     this.started_at = now()
-    const identity = { home: this.home, server_id: this.server_id, log }
-    this.#leases = new Leases(identity)
-    const engine = { ...identity, now, newId, fences: this.#leases }
+    const fences = new FenceRules()
+    const engine = { home: this.home, server_id: this.server_id, log, now, newId, fences }
     this.#storage = (options.storage ?? createStorage)(engine)
     const journals = (options.journal ?? createJournals)(engine)
     this.hub = new Hub(env, { gate, hooks: this.hooks, journals })
@@ -135,7 +133,7 @@ export class Kernel {
     })
     const contexts: ContextParts = {
       storage: this.#storage,
-      leases: this.#leases,
+      fences,
       hub: this.hub,
       hooks: tapPoints(this.hooks),
       hasStarted: () => this.#address !== undefined,
@@ -282,7 +280,6 @@ export class Kernel {
       ['packs', () => this.#lifecycle.stop()],
       ['journals', () => this.hub.stop()],
       ['storage', () => this.#storage.close()],
-      ['leases', () => this.#leases.close()],
       ['gate', () => this.gate.close()]
     ]
     for (const [name, step] of steps) {

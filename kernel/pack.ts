@@ -14,8 +14,7 @@ import type { TimerOptions } from './lifecycle/started.ts'
 import type { Logger, Operator } from './log/log.ts'
 import type { Connection, Emit, Listener, Streams } from './realtime/types.ts'
 import { isSchema } from './schema.ts'
-import type { Lease } from './storage/lease.ts'
-import type { LockHolder } from './storage/lock.ts'
+import type { Fence } from './storage/files.ts'
 import type { StoreOf } from './storage/ports.ts'
 
 /** What a route handler gets: values checked against the route's schemas, defaults filled in. */
@@ -109,17 +108,10 @@ export interface PackContext<C = unknown> extends Accounts {
   /** A store in a directory (absolute), for hosts that keep their state together. */
   storeAt<S extends StoreSpec>(spec: S, dir: string): StoreOf<S>
   /**
-   * Takes a directory (absolute) for this process alone: what stores write below it counts only as long as no other server has taken it over, which
-   * happens when this one stands still for seconds. Undefined while another server has it. The caller releases it; see `kernel/README.md`, Leases.
+   * Says which lease guards a file (absolute path), for whoever takes directories for one server at a time: what stores write there counts only
+   * when it has passed the fence. Asked before every write. Clean-ups that were registered later still write under it.
    */
-  lease(dir: string): Promise<Lease | undefined>
-  /** Whether the living holder of a lock that a lease took has stood still for so long that `lease` would take it over. */
-  isExpired(holder: LockHolder): Promise<boolean>
-  /**
-   * Whether other servers may change what leases guard: the same text as before when none has taken a lease since, undefined while one is there that
-   * has, or had.
-   */
-  leasesElsewhere(): Promise<string | undefined>
+  fence(of: (file: string) => Fence | undefined): Undo
   /**
    * During setup only. The undo takes the service back, the packs that need it first; it resolves when they are gone (not to be awaited in
    * a setup or a clean-up).

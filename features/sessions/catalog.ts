@@ -36,7 +36,7 @@ export interface CatalogPorts {
   readonly log: Logger
   /** The index is compared with the disk at most this often. */
   readonly scanMs: number
-  /** See `PackContext.leasesElsewhere`. */
+  /** See `Leases.elsewhere`. */
   readonly leasesElsewhere: () => Promise<string | undefined>
   /** Resolves when the sessions that an earlier server left open are loaded: before that their state files may lack what only their journals have. */
   readonly takenOver: Promise<unknown>

@@ -1,5 +1,16 @@
 /** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
-import { AppError, atOwner, definePack, EventSubject, lockHolder, type Static, type Streams, Type, within } from '../../kernel/index.ts'
+import {
+  AppError,
+  atOwner,
+  definePack,
+  EventSubject,
+  KernelInfo,
+  lockHolder,
+  type Static,
+  type Streams,
+  Type,
+  within
+} from '../../kernel/index.ts'
 import { Peers, PeerTopics } from '../peers/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
 import { Catalog, sessionsRoot } from './catalog.ts'
@@ -28,6 +39,7 @@ import {
   workChanged
 } from './contract.ts'
 import { copiedState, customMetadata, firstState, knownWorkspace, newSessionId, placeOf, rescueState } from './create.ts'
+import { Leases } from './leases.ts'
 import { discardLeft } from './removal.ts'
 import {
   AgentConfigHandlers,
@@ -56,7 +68,7 @@ export default definePack({
   version: '1.0.0',
   description: 'Sessions: create, list, read, profile, archive; loads them and unloads the idle ones',
   area: 'Sessions',
-  needs: { workspaces: Workspaces },
+  needs: { workspaces: Workspaces, kernel: KernelInfo },
   optional: { peers: Peers },
   provides: [Sessions, SessionCounter, EventSubject],
   config: Type.Object({
@@ -71,7 +83,10 @@ export default definePack({
     scan_interval_ms: Type.Integer({ minimum: 0, default: 3000, description: 'lists look at the disk at most this often' }),
     take_over: Type.Boolean({ default: true, description: 'what an earlier server left open or waiting goes on at the start' })
   }),
-  setup(ctx, { workspaces, peers }) {
+  setup(ctx, { workspaces, kernel, peers }) {
+    const leases = new Leases({ home: ctx.home, server_id: kernel.server_id, log: ctx.log })
+    ctx.own(() => leases.close())
+    ctx.fence(file => leases.of(file)) // before everything that writes: it stays until that is through
     const root = sessionsRoot(ctx.home)
     const emitCreated = ctx.event(sessionCreated)
     const emitArchived = ctx.event(sessionArchived)
@@ -90,7 +105,7 @@ export default definePack({
       storeAt: dir => ctx.storeAt(stateStore, dir),
       log: ctx.log,
       scanMs: ctx.config.scan_interval_ms,
-      leasesElsewhere: () => ctx.leasesElsewhere(),
+      leasesElsewhere: () => leases.elsewhere(),
       takenOver: new Promise<void>(resolve => {
         if (ctx.config.take_over) takenOver = resolve
         else resolve()
@@ -101,11 +116,11 @@ export default definePack({
       catalog,
       streams: ctx.streams,
       log: ctx.log,
-      lock: dir => ctx.lease(dir),
+      lock: dir => leases.acquire(dir),
       isElsewhere: async id => (await ownerOf(id)) !== undefined,
       isFree: async path => {
         const holder = await lockHolder(path)
-        return holder === undefined || (await ctx.isExpired(holder))
+        return holder === undefined || (await leases.isExpired(holder))
       },
       maxIdle: ctx.config.max_idle,
       idleMs: ctx.config.idle_ms,
@@ -153,7 +168,7 @@ export default definePack({
       const { server_id } = (holder?.info ?? {}) as { server_id?: string }
       const other = peers()
       if (!holder || server_id === undefined || !other || table.has(id)) return undefined
-      const isExpired = await ctx.isExpired(holder) // watched from the first look on, not from the first silence
+      const isExpired = await leases.isExpired(holder) // watched from the first look on, not from the first silence
       if (isExpired && other.silent(server_id)) return undefined // it is ours to take over
       return other.place(server_id)
     }

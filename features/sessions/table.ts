@@ -2,22 +2,20 @@
 import { rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, type Lease, type Logger, SessionMoved, type Streams } from '../../kernel/index.ts'
+import { AppError, type Logger, SessionMoved, type Streams } from '../../kernel/index.ts'
 import { type Catalog, isThere, waitingFile } from './catalog.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
+import type { Lease } from './leases.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
 import { discard, takeAway } from './removal.ts'
 import type { SessionState } from './service.ts'
-
-/** The lease of a session's directory. */
-type SessionLock = Pick<Lease, 'fence' | 'release' | 'onLost' | 'check' | 'look' | 'temporary' | 'overtaken'>
 
 export interface TablePorts {
   readonly catalog: Catalog
   readonly streams: Pick<Streams, 'open' | 'takeOver' | 'lost' | 'close' | 'remove' | 'subscribers'>
   readonly log: Logger
   /** Takes the session's lock; undefined while another live process holds it. */
-  readonly lock: (dir: string) => Promise<SessionLock | undefined>
+  readonly lock: (dir: string) => Promise<Lease | undefined>
   /** Whether another server that can be asked has the session. */
   readonly isElsewhere: (id: string) => Promise<boolean>
   /** Whether the owner of a lock is gone. */
@@ -295,7 +293,7 @@ export class SessionTable {
    * The lock of a session; undefined: a process that cannot be asked has it. Throws SessionMoved for one that can. Whoever had it may have
    * gone, or lost it, a moment ago: then it is tried again, because nobody would hear anything of a session that is only read here.
    */
-  async #take(id: string, dir: string): Promise<SessionLock | undefined> {
+  async #take(id: string, dir: string): Promise<Lease | undefined> {
     for (let tries = maxTries; ; tries--) {
       const lock = await this.#ports.lock(dir)
       if (lock) return lock
@@ -309,7 +307,7 @@ export class SessionTable {
    * Opens what was locked, or belongs to another process; `read` answers the state as it is under the lock. When that fails, all of it is closed
    * and the lock goes. Throws SessionMoved when another server takes it meanwhile.
    */
-  async #open(known: SessionState, dir: string, lock: SessionLock | undefined, read?: () => Promise<SessionState>): Promise<LiveSession> {
+  async #open(known: SessionState, dir: string, lock: Lease | undefined, read?: () => Promise<SessionState>): Promise<LiveSession> {
     const { id } = known
     let session: LiveSession | undefined
     try {
@@ -325,7 +323,7 @@ export class SessionTable {
     }
   }
 
-  async #begin(session: LiveSession, lock: SessionLock | undefined, isOld: boolean): Promise<void> {
+  async #begin(session: LiveSession, lock: Lease | undefined, isOld: boolean): Promise<void> {
     const { id, dir } = session
     if (!isOld) session.work.heard({ work: undefined, status: 'idle' })
     if (lock) {

@@ -12,7 +12,7 @@ import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } 
 import type { Hub } from '../realtime/hub.ts'
 import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { fillDefaults, problems, stripUnknown } from '../schema.ts'
-import type { Leases } from '../storage/lease.ts'
+import type { FenceRules } from '../storage/files.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
 import { isTappable, ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
 import type { Lifecycle } from './lifecycle.ts'
@@ -26,7 +26,7 @@ import { waitAtMost } from './wait.ts'
 /** What contexts share: one per kernel. */
 export interface ContextParts {
   readonly storage: Storage
-  readonly leases: Leases
+  readonly fences: FenceRules
   readonly hub: Hub
   readonly hooks: TapPoints
   /** The hook `started` was called, or is just being called. */
@@ -154,17 +154,12 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     },
     store: (spec, place) => storeAt(spec, place ? join(home, place.dir) : join(home, 'packs', name, spec.name)),
     storeAt,
-    lease(dir) {
+    fence(of) {
       open()
-      return parts.leases.acquire(dir)
-    },
-    isExpired(holder) {
-      use()
-      return parts.leases.isExpired(holder)
-    },
-    leasesElsewhere() {
-      use()
-      return parts.leases.elsewhere()
+      assertFunction('a rule of fences', of)
+      parts.fences.add(of)
+      const drop = scope.own(() => parts.fences.delete(of))
+      return () => void drop()
     },
     provide<T>(token: ServiceToken<T>, impl: T) {
       open()

@@ -1,8 +1,8 @@
 /** The journals of a home on files: `<home>/server/events/<id>.jsonl`. */
+import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { ensureDir, type Fence, type FileCalls, removeFile } from '../storage/files.ts'
-import { copyInPlace } from '../storage/lease.ts'
+import { ensureDir, type Fence, type FileCalls, removeFile, replaceFile, unlessMissing } from '../storage/files.ts'
 import { LineFiles } from '../storage/line-file.ts'
 import { acquireLock } from '../storage/lock.ts'
 import type { EngineEnvironment } from '../storage/ports.ts'
@@ -42,7 +42,8 @@ export function createJournals(env: EngineEnvironment, options: FileJournalsOpti
     async open(id, fence) {
       const path = await pathOf(id)
       // Whoever had the session may still write to the file that it has open.
-      if (fence?.overtaken && fences.get(path) !== fence) await copyInPlace(path)
+      if (fence?.overtaken && fences.get(path) !== fence)
+        await unlessMissing(replaceFile(path, createReadStream(path), { unserialised: true }))
       if (fence) fences.set(path, fence)
       else fences.delete(path)
       return JournalFile.open(env, path, lines, () => {

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { type BigIntStats, closeSync, constants, fstatSync, fsync, openSync, readFileSync, utimesSync, writevSync } from 'node:fs'
 import * as node from 'node:fs/promises'
-import { dirname, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
@@ -53,6 +53,13 @@ export interface ReplaceOptions {
   readonly files?: FileCalls | undefined
 }
 
+/** Why a write was refused: another server has taken over the directory that it lies in. */
+export class LeaseLost extends AppError {
+  constructor(dir: string) {
+    super(PersistenceFailed, { message: `${basename(dir)} was taken over by another server` })
+  }
+}
+
 /** What writes of a file that a lease guards have to pass. */
 export interface Fence {
   /** Rejects with LeaseLost unless the lease is ours: what was done before the call, nobody has overtaken. */
@@ -68,6 +75,17 @@ export interface Fence {
 export interface Fences {
   /** The lease that guards a file, when one of this process does. */
   of(file: string): Fence | undefined
+}
+
+/** What packs say about files: the first that knows a lease of one. */
+export class FenceRules extends Set<Fences['of']> implements Fences {
+  of(file: string): Fence | undefined {
+    for (const rule of this) {
+      const fence = rule(file)
+      if (fence) return fence
+    }
+    return undefined
+  }
 }
 
 /** As `replaceFile`; with a lease that was lost it rejects with LeaseLost, and nothing has changed. */

@@ -12,6 +12,7 @@ import {
   type FileCalls,
   type FileContent,
   inDir,
+  LeaseLost,
   nodeFiles,
   quarantineFile,
   removeFenced,
@@ -20,7 +21,6 @@ import {
   syncDir,
   writeBytes
 } from './files.ts'
-import { LeaseLost } from './lease.ts'
 import { DamagedLines, goodEnd, type Line, LineReader } from './line-reader.ts'
 import { ThisThread } from './look.ts'
 

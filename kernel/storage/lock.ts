@@ -34,17 +34,13 @@ export interface LockHolder extends ProcessIdentity {
 }
 
 /** A lock that this process holds. */
-export type Lock = Pick<HeldLock, 'path' | 'fence' | 'confirm' | 'release'>
+export type Lock = Pick<HeldLock, 'path' | 'fence' | 'wasHeld' | 'isOurs' | 'confirm' | 'release'>
 
 export interface LockOptions {
   /** Public to whoever can read the owner-only files of the directory: no secrets. */
   readonly info?: unknown
   readonly files?: FileCalls | undefined
-}
-
-/** How a lease takes its lock. */
-interface TakeOptions extends LockOptions {
-  /** Whether a living holder may be overtaken; asked right before, so that it can be put on record. */
+  /** Whether a living holder may be overtaken; asked right before, so that it can be put on record. Default: never. */
   readonly overtake?: (holder: LockHolder) => Promise<boolean>
   /** The lock is given back under the guard under which it would be taken over: whoever stands still in between removes nobody else's. */
   readonly guarded?: boolean
@@ -74,12 +70,7 @@ const clock = () => Date.now() * 1000
  * Takes the lock at `path` (directories are made), or answers undefined while a live process holds it, this one included. Throws
  * PersistenceFailed when the file cannot be written.
  */
-export function acquireLock(path: string, options: LockOptions = {}): Promise<Lock | undefined> {
-  return takeLock(path, options)
-}
-
-/** As `acquireLock`, for leases. */
-export async function takeLock(path: string, options: TakeOptions): Promise<HeldLock | undefined> {
+export async function acquireLock(path: string, options: LockOptions = {}): Promise<Lock | undefined> {
   const { info, files = nodeFiles, overtake, guarded = false } = options
   const nonce = await temporaryName()
   const mine = `${path}~${nonce}`
@@ -116,7 +107,7 @@ export async function withLock<T>(
   const timeoutMs = options.timeoutMs ?? 10_000
   const deadline = performance.now() + timeoutMs
   for (let pause = 2; ; pause = Math.min(pause * 1.5, 25)) {
-    const lock = await takeLock(path, options)
+    const lock = await acquireLock(path, options)
     if (lock) {
       try {
         return await fn(lock)
@@ -252,7 +243,7 @@ async function contend(
   mine: string,
   holder: LockHolder,
   files: FileCalls,
-  overtake?: TakeOptions['overtake']
+  overtake?: LockOptions['overtake']
 ): Promise<{ readonly text: string; readonly wasHeld: boolean } | undefined> {
   const free = await writeMine(mine, { ...holder, fence: clock() }, files)
   for (let round = 0; round < takeoverRounds; round++) {

@@ -7,9 +7,8 @@ import { defineStore } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { KeyedQueue } from '../../kernel/lifecycle/wait.ts'
 import { Type } from '../../kernel/schema.ts'
-import { type Fence, replaceFile } from '../../kernel/storage/files.ts'
+import { type Fence, LeaseLost, replaceFile } from '../../kernel/storage/files.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
-import { LeaseLost } from '../../kernel/storage/lease.ts'
 import { acquireLock } from '../../kernel/storage/lock.ts'
 import type { DocumentStore } from '../../kernel/storage/ports.ts'
 import { blobSpec, documentSpec, Item, logSpec } from '../../kernel/testing/storage-suite.ts'
@@ -57,7 +56,7 @@ test('a change that fails holds up none behind it', async t => {
 test('below a lease that another server has taken nothing is replaced, removed or set aside', async t => {
   const home = await freshDir()
   const dir = join(home, 'test')
-  const lost = () => Promise.reject(new LeaseLost(join(dir, 'lock')))
+  const lost = () => Promise.reject(new LeaseLost(dir))
   const fence: Fence = { check: lost, look: lost, temporary: async () => join(dir, '.lease-1', 'x~'), overtaken: false }
   const storage = createStorage({ home, log: warnings(), fences: { of: () => fence } })
   t.after(() => storage.close())

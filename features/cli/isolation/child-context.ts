@@ -114,9 +114,7 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
     outFrame: spec => undo(ask('outFrame', [new Spec(spec)])),
     store: (spec, place) => storeOf('store', spec, place),
     storeAt: (spec, dir) => storeOf('storeAt', spec, dir),
-    lease: dir => ask('lease', [dir]) as ReturnType<PackContext['lease']>,
-    isExpired: holder => ask('isExpired', [holder]) as Promise<boolean>,
-    leasesElsewhere: () => ask('leasesElsewhere', []) as Promise<string | undefined>,
+    fence: () => refuse('fence'),
     provide<T>(token: ServiceToken<T>, impl: T) {
       return ask('provide', [token.id, provided(token.id, impl)]) as () => Promise<void>
     },

@@ -4,9 +4,9 @@ import { spawnSync } from 'node:child_process'
 import { mkdir, readdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Leases } from '../../kernel/storage/lease.ts'
-import { ownProcess } from '../../kernel/storage/process-life.ts'
-import { freshDir } from '../helpers/temp.ts'
+import { Leases } from '../../../features/sessions/leases.ts'
+import { ownProcess } from '../../../kernel/index.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
 test('a server that begins to beat removes the beats of servers that are gone, and no others', async () => {
   const home = await freshDir()
@@ -30,7 +30,7 @@ test('a server that begins to beat removes the beats of servers that are gone, a
   const leases = new Leases({ home, server_id: 'MINE', log: { warn: (...line: unknown[]) => void warned.push(line) } })
   const lease = await leases.acquire(join(home, 'sessions', 's1'))
   assert.deepEqual((await readdir(dir)).sort(), ['ALIVE', 'ALIVE.taken', 'ELSEWHERE', 'MINE', 'OLDER_VERSION'])
-  assert.match(await readFile(join(dir, 'MINE'), 'utf8'), new RegExp(`^0{11}1\\{"pid":${process.pid},`))
+  assert.match(await readFile(join(dir, 'MINE'), 'utf8'), new RegExp(`^0+\\d\\{"pid":${process.pid},`))
 
   await lease?.release()
   const again = await leases.acquire(join(home, 'sessions', 's1'))
@@ -48,14 +48,20 @@ test('a server beats as long as it has a lease', { timeout: 20_000 }, async t =>
   const home = await freshDir()
   const leases = made(home, 'MINE')
   const [first, second] = await Promise.all(['s1', 's2'].map(name => leases.acquire(join(home, 'sessions', name))))
-  for (const beat of [2, 3]) {
+  const count = async () => Number((await readFile(join(home, 'server', 'beats', 'MINE'), 'utf8')).slice(0, 12))
+  const begun = await count()
+  for (const more of [1, 2]) {
     t.mock.timers.tick(1000)
-    const text = String(beat).padStart(12, '0')
-    while (!(await readFile(join(home, 'server', 'beats', 'MINE'), 'utf8')).startsWith(text)) await new Promise(setImmediate)
+    while ((await count()) < begun + more && !t.signal.aborted) await new Promise(setImmediate)
     await first?.release()
   }
   await second?.release()
   await leases.close()
+
+  const swapped = made(home, 'MINE')
+  await (await swapped.acquire(join(home, 'sessions', 's1')))?.release()
+  assert.ok((await count()) > begun + 2, 'no beat that somebody has seen before')
+  await swapped.close()
 })
 
 test('what a dead holder was about to put into its place goes with its lease', async () => {

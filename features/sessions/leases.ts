@@ -3,16 +3,24 @@
  * there are never two writers.
  */
 import { randomUUID } from 'node:crypto'
-import { constants } from 'node:fs'
-import { appendFile, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { createReadStream } from 'node:fs'
+import { appendFile, type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, PersistenceFailed } from '../errors.ts'
-import type { Logger } from '../log/log.ts'
-import { ensureDir, type Fence, type Fences, isMissing, jsonOf, readSmall, syncDir } from './files.ts'
-import { type HeldLock, type LockHolder, takeLock } from './lock.ts'
-import { stampAt } from './look.ts'
-import { ownProcess, type ProcessIdentity, stateOf } from './process-life.ts'
+import {
+  acquireLock,
+  type Fence,
+  LeaseLost,
+  type Lock,
+  type LockHolder,
+  type Logger,
+  ownProcess,
+  type ProcessIdentity,
+  readIfThere,
+  replaceFile,
+  stampAt,
+  stateOf
+} from '../../kernel/index.ts'
 
 /** A holder beats so often, trusts its leases so long after the beginning of a beat, and loses them when another saw none for so long. */
 const beatMs = 1000
@@ -20,15 +28,10 @@ const trustMs = 2500
 const leaseMs = 4000
 /** A beat file: its number in so many digits, then whose it is. */
 const countLength = 12
+/** Of this process: when the pack is swapped, its beats go on where they were, so that no watcher takes a new one for one that it has seen. */
+let beats = 0
 /** Of a server that this one cannot see: nobody stands still for so long with a lease. */
 const forgottenMs = 24 * 60 * 60 * 1000
-
-/** Why a write was refused: another server has taken the lease over. */
-export class LeaseLost extends AppError {
-  constructor(path: string) {
-    super(PersistenceFailed, { message: `${basename(dirname(path))} was taken over by another server` })
-  }
-}
 
 /** A directory that this process alone writes to. */
 export interface Lease extends Fence {
@@ -46,7 +49,7 @@ interface Seen {
 }
 
 /** The leases of one server. */
-export class Leases implements Fences {
+export class Leases {
   readonly #dir: string
   readonly #server_id: string
   readonly #log: Pick<Logger, 'warn'>
@@ -59,7 +62,6 @@ export class Leases implements Fences {
   #beatAt = Number.NEGATIVE_INFINITY
   #beating: Promise<void> | undefined
   #count = 0
-  #beats = 0
   /** Size of the file in which others say that they took something. */
   #told = 0
   #timer: NodeJS.Timeout | undefined
@@ -75,7 +77,7 @@ export class Leases implements Fences {
     await this.#begin()
     let lease: HeldLease | undefined
     try {
-      const lock = await takeLock(join(dir, 'lock'), {
+      const lock = await acquireLock(join(dir, 'lock'), {
         info: { server_id: this.#server_id },
         guarded: true,
         overtake: holder => this.#overtake(dir, holder)
@@ -111,7 +113,7 @@ export class Leases implements Fences {
   async isExpired(holder: LockHolder): Promise<boolean> {
     const { server_id } = (holder.info ?? {}) as { server_id?: unknown }
     if (typeof server_id !== 'string' || server_id === this.#server_id || !/^\w+$/.test(server_id)) return false
-    const text = await readSmall(join(this.#dir, server_id))
+    const text = await readIfThere(join(this.#dir, server_id))
     if (text === undefined) return false // of a server that knows no beats
     const seen = this.#seen.get(server_id)
     if (seen?.text === text) return performance.now() - seen.since >= leaseMs
@@ -125,7 +127,7 @@ export class Leases implements Fences {
    */
   async elsewhere(): Promise<string | undefined> {
     const stamp = await stampAt(this.#dir) // before the names: what comes in between shows in the next one
-    const names = await readdir(this.#dir).catch((error: unknown) => (isMissing(error) ? [] : undefined))
+    const names = await readdir(this.#dir).catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? [] : undefined))
     return names?.every(name => name.split('.')[0] === this.#server_id) ? stamp : undefined
   }
 
@@ -168,7 +170,7 @@ export class Leases implements Fences {
   async #beatOnce(): Promise<void> {
     const start = performance.now()
     if (!this.#beat || this.#rested) {
-      await ensureDir(this.#dir)
+      await mkdir(this.#dir, { recursive: true, mode: 0o700 })
       await this.#beat?.close()
       this.#beat = undefined
       const beat = await open(join(this.#dir, this.#server_id), 'w', 0o600)
@@ -179,7 +181,7 @@ export class Leases implements Fences {
         this.#log.warn({ err }, 'beats of servers that are gone could not be removed')
       )
     }
-    await this.#beat.write(String(++this.#beats).padStart(countLength, '0'), 0)
+    await this.#beat.write(String(++beats).padStart(countLength, '0'), 0)
     // After the beat: who took something and told before it is seen now, who does later sees the beat and waits.
     const told = await stat(this.#tellPath(this.#server_id)).then(
       ({ size }) => size,
@@ -207,13 +209,13 @@ export class Leases implements Fences {
   /** What was taken from somebody who may still live is made ours alone. */
   async #settle(lease: HeldLease): Promise<void> {
     const taking = join(lease.dir, takingFile)
-    const from = ((await readSmall(taking)) ?? '').split('\n').filter(id => /^\w+$/.test(id))
+    const from = ((await readIfThere(taking)) ?? '').split('\n').filter(id => /^\w+$/.test(id))
     if (from.length === 0 && !lease.wasHeld) return
     let awake = false
     for (const server_id of from) {
       await appendFile(this.#tellPath(server_id), `${lease.fence}\n`, { mode: 0o600 })
       const known = this.#seen.get(server_id)
-      awake ||= known === undefined || (await readSmall(join(this.#dir, server_id))) !== known.text
+      awake ||= known === undefined || (await readIfThere(join(this.#dir, server_id))) !== known.text
     }
     // It woke up, or nobody here has watched it: its trust ends at the latest when it had to see that something was taken.
     if (awake) await delay(trustMs)
@@ -228,7 +230,7 @@ export class Leases implements Fences {
 class HeldLease implements Lease {
   readonly dir: string
   overtaken = false
-  readonly #lock: HeldLock
+  readonly #lock: Lock
   readonly #sure: () => boolean
   readonly #ended: () => void
   readonly #listeners: (() => void)[] = []
@@ -236,7 +238,7 @@ class HeldLease implements Lease {
   #lost = false
   #released: Promise<void> | undefined
 
-  constructor(lock: HeldLock, dir: string, sure: () => boolean, ended: () => void) {
+  constructor(lock: Lock, dir: string, sure: () => boolean, ended: () => void) {
     this.#lock = lock
     this.dir = dir
     this.#sure = sure
@@ -253,7 +255,7 @@ class HeldLease implements Lease {
   }
 
   async check(): Promise<void> {
-    if (this.#lost) throw new LeaseLost(this.#lock.path)
+    if (this.#lost) throw new LeaseLost(this.dir)
     if (this.#sure()) return
     await this.look()
   }
@@ -265,7 +267,7 @@ class HeldLease implements Lease {
       this.#lost = true
       for (const listener of this.#listeners) listener()
     }
-    throw new LeaseLost(this.#lock.path)
+    throw new LeaseLost(this.dir)
   }
 
   async temporary(): Promise<string> {
@@ -323,24 +325,7 @@ async function copyLines(dir: string): Promise<void> {
     if (entry.isFile() && entry.name.endsWith('.jsonl')) await copyInPlace(join(entry.parentPath, entry.name))
 }
 
-/** Puts a copy of a file into its place, on the medium. Nothing happens when there is none. */
-export async function copyInPlace(path: string): Promise<void> {
-  const copy = `${path}.${randomUUID()}~`
-  try {
-    await copyFile(path, copy, constants.COPYFILE_FICLONE)
-    const handle = await open(copy, 'r+')
-    try {
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(copy, path)
-    await syncDir(dirname(path))
-  } catch (error) {
-    await rm(copy, { force: true })
-    if (!isMissing(error)) throw error
-  }
-}
+const copyInPlace = (path: string) => replaceFile(path, createReadStream(path), { unserialised: true })
 
 /** Removes what servers that are gone without a goodbye left of their beats. */
 async function sweepBeats(dir: string, own: string): Promise<void> {
@@ -353,12 +338,18 @@ async function sweepBeats(dir: string, own: string): Promise<void> {
 }
 
 async function isLeft(beat: string, file: string): Promise<boolean> {
-  // Undefined: of an older version, or half written.
-  const identity = jsonOf((await readSmall(beat))?.slice(countLength) ?? '') as ProcessIdentity | undefined
-  const state = identity ? await stateOf(identity) : 'elsewhere'
+  const state = await stateOfBeat((await readIfThere(beat))?.slice(countLength) ?? '')
   if (state !== 'elsewhere') return state === 'gone'
   return await stat(file).then(
     ({ mtimeMs }) => Date.now() - mtimeMs > forgottenMs,
     () => false // somebody else removed it
   )
+}
+
+function stateOfBeat(identity: string): ReturnType<typeof stateOf> | 'elsewhere' {
+  try {
+    return stateOf(JSON.parse(identity) as ProcessIdentity)
+  } catch {
+    return 'elsewhere' // of an older version, or half written
+  }
 }
