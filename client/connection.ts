@@ -37,6 +37,9 @@ export interface ConnectionOptions {
   onClose(reason: string): void
 }
 
+/** A password may hold characters that may not stand in a subprotocol; of a token nothing changes. */
+const inSubprotocol = (token: string) => encodeURIComponent(token).replace(/[()]/g, sign => `%${sign.charCodeAt(0).toString(16)}`)
+
 export class Connection {
   readonly #options: ConnectionOptions
   readonly #socket: Socket
@@ -52,7 +55,7 @@ export class Connection {
   private constructor(options: ConnectionOptions) {
     const { url, token, socket } = options
     this.#options = options
-    this.#socket = new socket(`${url.replace(/^http/, 'ws')}/api/v1/ws`, [`svc-code.bearer.${token}`])
+    this.#socket = new socket(`${url.replace(/^http/, 'ws')}/api/v1/ws`, [`svc-code.bearer.${inSubprotocol(token)}`])
   }
 
   /** Resolves after the server's hello; rejects when the connection cannot be made. */

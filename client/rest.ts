@@ -58,12 +58,15 @@ export function createRest({ url, token, fetch }: RestOptions): Rest {
   const client = createFetchClient<paths>({ baseUrl: url, ...(fetch ? { fetch } : {}) })
   client.use({
     async onRequest({ request }) {
-      request.headers.set('authorization', `Bearer ${await tokenOf(token)}`)
+      request.headers.set('authorization', asHeader(`Bearer ${await tokenOf(token)}`))
       return request
     }
   })
   return client
 }
+
+/** A header is made of bytes, one per character: a password goes as UTF-8. */
+const asHeader = (text: string) => String.fromCharCode(...new TextEncoder().encode(text))
 
 export async function tokenOf(token: Token): Promise<string> {
   return typeof token === 'string' ? token : await token()

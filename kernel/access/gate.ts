@@ -1,4 +1,5 @@
 /** The gate in front of every request and upgrade: ban, Host, Origin, credential (contract 1, Authentication). */
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { Environment } from '../environment.ts'
 import { Banned, type ErrorSpec, HostRefused } from '../errors.ts'
@@ -97,10 +98,10 @@ export class Gate {
     return this.#counted(req, takeAuthorization(req))
   }
 
-  /** Upgrade: the header decides when it carries a bearer token, else the first `<product>.bearer.<token>` subprotocol. Counts failures. */
+  /** Upgrade: the header decides when it carries a bearer token, else the first `<product>.bearer.<token>` subprotocol. Counts a failure once. */
   authenticateSocket(req: IncomingMessage): Promise<Principal | undefined> {
     const fromHeader = takeAuthorization(req)
-    return this.#counted(req, fromHeader === null ? undefined : fromHeader || offeredToken(req, this.bearerProtocol))
+    return this.#counted(req, ...(fromHeader === null ? [] : fromHeader ? [fromHeader] : offeredTokens(req, this.bearerProtocol)))
   }
 
   /** Is this text a valid token or the password? Does not count for the ban. */
@@ -126,8 +127,10 @@ export class Gate {
     return this.#token.identify(credential) ?? ((await this.#password?.verify(credential)) ? byPassword : undefined)
   }
 
-  async #counted(req: IncomingMessage, credential: string | null | undefined): Promise<Principal | undefined> {
-    const found = await this.#identify(credential)
+  /** The first of the readings of one credential that is right. */
+  async #counted(req: IncomingMessage, ...readings: (string | null | undefined)[]): Promise<Principal | undefined> {
+    let found = await this.#identify(readings[0])
+    for (const reading of readings.slice(1)) found ??= await this.#identify(reading)
     if (!found) this.#bans?.fail(peer(req), this.#time())
     return found
   }
@@ -166,18 +169,26 @@ export function takeAuthorization(req: IncomingMessage): string | null | undefin
   if (count > 1) return null
   if (!header.startsWith(bearer)) return undefined
   const value = header.slice(bearer.length)
-  // Header bytes arrive as Latin-1; a password may be UTF-8.
-  return /[^ -~]/.test(value) ? Buffer.from(value, 'latin1').toString('utf8') : value
+  // Header bytes arrive as Latin-1: a program sends a password as UTF-8, a browser as far as Latin-1 goes.
+  if (!/[^ -~]/.test(value)) return value
+  const bytes = Buffer.from(value, 'latin1')
+  return isUtf8(bytes) ? bytes.toString('utf8') : value
 }
 
-/** First entry of `Sec-WebSocket-Protocol` with the bearer prefix decides. */
-function offeredToken(req: IncomingMessage, prefix: string): string | undefined {
+/** First entry of `Sec-WebSocket-Protocol` with the bearer prefix decides: as it stands, and percent-decoded, for few characters may stand there. */
+function offeredTokens(req: IncomingMessage, prefix: string): string[] {
   const offered = req.headers['sec-websocket-protocol']
   const entry = offered
     ?.split(',')
     .map(part => part.trim())
     .find(part => part.startsWith(prefix))
-  return entry?.slice(prefix.length)
+  const text = entry?.slice(prefix.length)
+  if (!text?.includes('%')) return text ? [text] : []
+  try {
+    return [text, decodeURIComponent(text)]
+  } catch {
+    return [text]
+  }
 }
 
 function peer(req: IncomingMessage): string {

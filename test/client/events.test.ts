@@ -104,6 +104,16 @@ test('a client whose connection is cut at random points of a streaming turn has 
   )
 })
 
+test('a client with a password of any characters asks and follows', async t => {
+  const password = 'grüße (€1) 50%25/"x"'
+  const { page, cwd, server } = await scene(t, [[{ text: 'first' }]], { password })
+  const id = await newSession(await page(), cwd)
+  const client = createClient({ url: server.url, token: password })
+  t.after(() => client.close())
+  await client.events.watch(id, { onEvent: () => undefined }).ready
+  assert.equal((await unwrap(client.rest.GET('/api/v1/sessions/{session_id}', { params: { path: { session_id: id } } }))).id, id)
+})
+
 test('a watch from a snapshot begins with the state and goes on with what comes after it', async t => {
   const { page, cwd, server } = await scene(t, [[{ text: 'first' }], [{ text: 'second' }]])
   const author = await page()

@@ -376,6 +376,30 @@ test('the password is accepted beside the token', async t => {
   assert.equal(await ask(http.token), 200)
 })
 
+test('a browser that sends a password as far as Latin-1 goes is understood', async t => {
+  const http = await startHttp(t, { password: 'grüße 1' })
+  http.mount(meta)
+  assert.equal((await http.send('GET', '/api/v1/meta', { token: 'grüße 1' })).status, 200)
+  assert.equal((await http.send('GET', '/api/v1/meta', { token: 'grüße 2' })).status, 401)
+})
+
+test('a password of any characters opens a socket percent-encoded; a failure counts once', async () => {
+  const gate = await createGate(
+    testEnvironment({ home: await tempHome(), host: '0.0.0.0', password: 'grüße (1), 50%25', now: () => new Date(0) })
+  )
+  const upgrade = (text: string) => fakeRequest({ host: 'localhost', 'sec-websocket-protocol': `svc-code.bearer.${text}` })
+  assert.equal(await gate.authenticateSocket(upgrade('50%25')), undefined)
+  const encoded = encodeURIComponent('grüße (1), 50%25').replace(/[()]/g, sign => `%${sign.charCodeAt(0).toString(16)}`)
+  assert.equal((await gate.authenticateSocket(upgrade(encoded)))?.kind, 'password')
+  for (const wrong of ['%', '%zz', '50%25', encodeURIComponent(encoded), '%61', '%', '%', '%'])
+    await gate.authenticateSocket(upgrade(wrong))
+  assert.equal(gate.check(upgrade('x')).refusal, undefined)
+  await gate.authenticateSocket(upgrade('%62'))
+  assert.equal(gate.check(upgrade('x')).refusal?.spec.status, 429)
+  const plain = await createGate(testEnvironment({ home: await tempHome(), password: '50%25' }))
+  assert.equal((await plain.authenticateSocket(upgrade('50%25')))?.kind, 'password')
+})
+
 test('bypassed authentication still checks the Host', async t => {
   const http = await startHttp(t, { dangerousBypassAuth: true })
   http.mount(meta)
