@@ -105,10 +105,21 @@ function checkValues(values: FlagValues): void {
     throw new UsageError(`--log-level ${level} is unknown: give one of ${logLevels.join(', ')}.`)
   }
   for (const origin of values['cors-origin'] ?? []) {
-    if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
+    if (!isOrigin(origin)) {
       throw new UsageError(`--cors-origin ${origin} is not an origin: give scheme, host and port only, such as https://app.example:8443.`)
     }
+    if (origin === 'null' && values['dangerous-bypass-auth']) {
+      throw new UsageError('--cors-origin null cannot stand beside --dangerous-bypass-auth: any web page can call itself that.')
+    }
   }
+}
+
+/** As a browser writes it: of a web page, of an extension or an editor's view (any scheme), or `null` (a file, a sandboxed frame). */
+function isOrigin(text: string): boolean {
+  if (text === 'null') return true
+  if (!URL.canParse(text)) return false
+  const { origin, protocol } = new URL(text)
+  return origin === 'null' ? protocol !== 'file:' && /^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/.test(text) : origin === text
 }
 
 /** Throws a UsageError for a pack name (of --disable, --require or config.toml) that nobody has: a typing error would go unnoticed. */

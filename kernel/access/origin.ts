@@ -50,6 +50,7 @@ export class OriginPolicy {
     this.#origins = new Set(corsOrigins.map(plainOrigin))
     this.#anyHost = disableHostCheck
     this.#strict = dangerousBypassAuth
+    if (this.#strict) this.#origins.delete('null') // any page can call itself that
   }
 
   /** Text of the refusal, or undefined when every Host of the request is allowed. Missing and repeated headers are refused. */

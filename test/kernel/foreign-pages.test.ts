@@ -11,7 +11,7 @@ const read = defineRoute({ ...spec, method: 'GET' })
 const change = defineRoute({ ...spec, method: 'POST' })
 const remove = defineRoute({ ...spec, method: 'DELETE' })
 
-async function start(t: TestContext, options: { dangerousBypassAuth?: boolean } = { dangerousBypassAuth: true }) {
+async function start(t: TestContext, options: { dangerousBypassAuth?: boolean; corsOrigins?: string[] } = { dangerousBypassAuth: true }) {
   let changes = 0
   const pack = definePack({
     name: 'thing',
@@ -106,6 +106,15 @@ test('programs, own pages and named origins do everything', async t => {
   }
   const { headers } = await send('POST', { origin: 'https://app.example' })
   assert.equal(headers['access-control-allow-origin'], 'https://app.example')
+})
+
+test('of an origin that any page can take nothing is accepted without authentication, though it was named; with it it may be', async t => {
+  const named = { corsOrigins: ['null'] }
+  const open = await start(t, { dangerousBypassAuth: true, ...named })
+  assert.equal((await open.send('POST', { origin: 'null' })).status, 403)
+  const closed = await start(t, named)
+  const { headers } = await closed.rest.raw('GET', spec.path, { headers: { origin: 'null' } })
+  assert.equal(headers['access-control-allow-origin'], 'null')
 })
 
 test('with authentication a page on another port of this machine works as before', async t => {
