@@ -31,7 +31,7 @@ export interface CredentialPorts {
   now(): Date
 }
 
-/** Tokens are renewed so long before they end. */
+/** Tokens are renewed so long before they end, those of less than four minutes at half of their time. */
 const aheadMs = 120_000
 const refreshMs = 30_000
 
@@ -85,38 +85,58 @@ export class CredentialBook {
     return expires_at !== undefined && expires_at - ahead <= this.#ports.now().getTime()
   }
 
+  #isDue(known: Credentials): boolean {
+    const { expires_in } = (known.tokens ?? {}) as Partial<OAuthTokens>
+    return this.isExpired(known, Math.min(aheadMs, typeof expires_in === 'number' ? expires_in * 500 : aheadMs))
+  }
+
   /** An access token that holds, renewed if it must be; undefined when there is none any more. `refused`: one that the server does not take. */
   async accessToken(entry: Entry, refused?: string): Promise<string | undefined> {
     const known = await this.read(entry)
     const token = tokenOf(known)
     if (!known || token === undefined) return undefined
-    if (token !== refused && !this.isExpired(known, aheadMs)) return token
+    if (token !== refused && !this.#isDue(known)) return token
     return await this.locked(entry, async () => {
       const latest = await this.read(entry)
       const there = tokenOf(latest)
       if (!latest || there === undefined) return undefined
-      if (there !== refused && !this.isExpired(latest, aheadMs)) return there // another process was quicker
+      if (there !== refused && !this.#isDue(latest)) return there // another process was quicker
       const renewed = await this.#renew(entry, latest)
+      if (typeof renewed === 'string') return renewed
+      if (renewed.isOver) await this.#spend(entry, latest, there === refused)
       // One that is about to end is better than none.
-      return renewed ?? (there === refused || this.isExpired(latest) ? undefined : there)
+      return there === refused || this.isExpired(latest) ? undefined : there
     })
+  }
+
+  /** What nobody takes any more is not tried again: the state says that a login is needed, and one can begin. */
+  async #spend(entry: Entry, known: Credentials, isRefused: boolean): Promise<void> {
+    const { refresh_token, ...tokens } = known.tokens as Partial<OAuthTokens>
+    if (refresh_token === undefined && !isRefused) return
+    const ended = isRefused ? { expires_at: this.#ports.now().getTime() } : {}
+    await this.#ports.store.put(idOf(entry), { ...known, tokens, ...ended })
   }
 
   tokens(entry: Entry): TokenSource {
     return { token: () => this.accessToken(entry), renewed: refused => this.accessToken(entry, refused) }
   }
 
-  async #renew(entry: Entry, known: Credentials): Promise<string | undefined> {
-    if ((known.tokens as Partial<OAuthTokens> | undefined)?.refresh_token === undefined) return undefined
+  /** The new access token. `isOver`: the authorization server gives none any more; else nobody answered as it should. */
+  async #renew(entry: Entry, known: Credentials): Promise<string | { readonly isOver: boolean }> {
+    if ((known.tokens as Partial<OAuthTokens> | undefined)?.refresh_token === undefined) return { isOver: true }
     const { auth } = await import('@modelcontextprotocol/sdk/client/auth.js')
     const limit = AbortSignal.timeout(refreshMs)
     const fetchFn: CredentialPorts['fetch'] = (url, init) => this.#ports.fetch(url, { ...init, signal: limit })
     let fresh: OAuthTokens | undefined
+    let isOver = false
     const provider: OAuthClientProvider = {
       redirectUrl: 'http://127.0.0.1/callback',
       clientMetadata: { redirect_uris: ['http://127.0.0.1/callback'] },
       clientInformation: () => known.client as OAuthClientInformationMixed | undefined,
-      tokens: () => known.tokens as unknown as OAuthTokens,
+      tokens: () => (isOver ? undefined : (known.tokens as unknown as OAuthTokens)),
+      invalidateCredentials() {
+        isOver = true
+      },
       saveTokens(tokens) {
         fresh = tokens
       },
@@ -130,9 +150,9 @@ export class CredentialBook {
     try {
       await auth(provider, { serverUrl: canonicalUrl(entry.config as RemoteConfig), fetchFn })
     } catch {
-      return undefined // the refresh token is not taken any more, or nobody answers: the state says that a login is needed
+      return { isOver }
     }
-    if (!fresh) return undefined
+    if (!fresh) return { isOver }
     await this.write(entry, { ...known, tokens: { ...(known.tokens as object), ...fresh } })
     return fresh.access_token
   }

@@ -23,6 +23,13 @@ export interface FlowPorts {
 const requestMs = 30_000
 const clientName = 'svc-code'
 
+/** A server that wants a login refuses it; another one begins nothing for it. */
+const ping = (headers: Readonly<Record<string, string>> = {}): RequestInit => ({
+  method: 'POST',
+  headers: { ...headers, accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+  body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'ping' })
+})
+
 /** One login at one server; whoever begins it again meanwhile joins it. */
 class Flow {
   readonly entry: Entry
@@ -56,11 +63,12 @@ class Flow {
     await this.#listen()
     this.touch()
     let address: URL | undefined
-    const result = await this.#auth({
-      redirectToAuthorization(url) {
+    const own = {
+      redirectToAuthorization(url: URL) {
         address = url
       }
-    })
+    }
+    const result = await this.#auth(own, await this.#challenge())
     if (result === 'AUTHORIZED' || !address) throw new Error('the server did not name a page for the login')
     if (!/^https?:$/.test(address.protocol)) throw new Error('the page for the login has an address that is none')
     return address.href
@@ -120,7 +128,7 @@ class Flow {
     const known = this.#discovery?.authorizationServerMetadata?.issuer
     if (issuer !== null && known !== undefined && issuer !== known) return 'the answer of the login comes from another server'
     try {
-      await this.#auth({ redirectToAuthorization() {} }, code)
+      await this.#auth({ redirectToAuthorization() {} }, { authorizationCode: code })
       const { book } = this.#ports
       const found = { tokens: this.#tokens, client: this.#client, discovery: this.#discovery }
       await book.locked(this.entry, () => book.write(this.entry, JSON.parse(JSON.stringify(found))))
@@ -131,7 +139,25 @@ class Flow {
     return undefined
   }
 
-  async #auth(own: Pick<OAuthClientProvider, 'redirectToAuthorization'>, authorizationCode?: string) {
+  /** Where the server's refusal says that its metadata is, and the scope that it asks for; what says nothing leaves the usual places. */
+  async #challenge(): Promise<{ resourceMetadataUrl?: URL; scope?: string }> {
+    const { url, headers, transport } = this.entry.config as RemoteConfig
+    const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/sdk/client/auth.js')
+    const asked = transport === 'sse' ? { headers: { ...headers, accept: 'text/event-stream' } } : ping(headers)
+    try {
+      const reply = await this.#ports.fetch(url, { ...asked, signal: AbortSignal.timeout(requestMs) })
+      await reply.body?.cancel()
+      const { resourceMetadataUrl, scope } = reply.status === 401 ? extractWWWAuthenticateParams(reply) : {}
+      return { ...(resourceMetadataUrl && { resourceMetadataUrl }), ...(scope !== undefined && { scope }) }
+    } catch {
+      return {} // whoever asks for the metadata hears of it
+    }
+  }
+
+  async #auth(
+    own: Pick<OAuthClientProvider, 'redirectToAuthorization'>,
+    asked: { authorizationCode?: string; resourceMetadataUrl?: URL; scope?: string }
+  ) {
     const { auth } = await import('@modelcontextprotocol/sdk/client/auth.js')
     const limit = AbortSignal.timeout(requestMs)
     const provider: OAuthClientProvider = {
@@ -165,7 +191,7 @@ class Flow {
     return await auth(provider, {
       serverUrl: canonicalUrl(this.entry.config as RemoteConfig),
       fetchFn: (url, init) => this.#ports.fetch(url, { ...init, signal: limit }),
-      ...(authorizationCode === undefined ? {} : { authorizationCode })
+      ...asked
     })
   }
 }

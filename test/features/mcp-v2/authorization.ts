@@ -18,6 +18,8 @@ export interface Guarded {
   expire(): void
   /** Refresh tokens are refused, too. */
   revoke(): void
+  /** Path of the metadata of the MCP server; a refusal names it. */
+  metadata: string
   /** Seconds for which the next tokens hold. */
   lifetime: number
 }
@@ -33,6 +35,7 @@ export async function guarded(t: TestContextLike): Promise<Guarded> {
     url: '',
     grants: [],
     registered: [],
+    metadata: '/.well-known/oauth-protected-resource/mcp',
     lifetime: 3600,
     expire: () => valid.clear(),
     revoke: () => refresh.clear()
@@ -50,8 +53,7 @@ export async function guarded(t: TestContextLike): Promise<Guarded> {
     const json = (status: number, value: unknown) =>
       void reply.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
     void (async () => {
-      if (pathname.startsWith('/.well-known/oauth-protected-resource'))
-        json(200, { resource: `${base}/mcp`, authorization_servers: [base] })
+      if (pathname === state.metadata) json(200, { resource: `${base}/mcp`, authorization_servers: [base] })
       else if (pathname.startsWith('/.well-known/oauth-authorization-server')) {
         json(200, {
           issuer: base,
@@ -96,7 +98,7 @@ export async function guarded(t: TestContextLike): Promise<Guarded> {
         if (found && proof === found.challenge && form.get('redirect_uri') === found.redirect) json(200, issue())
         else json(400, { error: 'invalid_grant' })
       } else if (!valid.has(request.headers.authorization?.replace('Bearer ', '') ?? '')) {
-        reply.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${base}/.well-known/oauth-protected-resource/mcp"` }).end()
+        reply.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${base}${state.metadata}", scope="tools"` }).end()
       } else {
         let transport = sessions.get(String(request.headers['mcp-session-id']))
         if (!transport) {

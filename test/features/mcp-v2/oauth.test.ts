@@ -10,7 +10,7 @@ import type { TestContextLike } from '../../../kernel/testing.ts'
 import { start as startMcp, stdio } from '../mcp/scene.ts'
 import { browse, type Guarded, guarded } from './authorization.ts'
 
-async function start(t: TestContextLike, config: Record<string, unknown> = {}) {
+async function start(t: TestContextLike, config: Record<string, unknown> = {}, environment: { now?: () => Date } = {}) {
   const site = await guarded(t)
   const servers = {
     site: { url: site.url },
@@ -18,7 +18,7 @@ async function start(t: TestContextLike, config: Record<string, unknown> = {}) {
     header: { url: site.url, headers: { a: 'b' } },
     bearer: { url: site.url, bearerTokenEnvVar: 'X' }
   }
-  const scene = await startMcp(t, servers, { packs: [mcpV2], config: { 'mcp-v2': config } })
+  const scene = await startMcp(t, servers, { packs: [mcpV2], config: { 'mcp-v2': config }, ...environment })
   const begin = (name = 'site') => scene.call(beginAuth, { body: { source: 'global', name } })
   const complete = (flowId = '', timeoutMs?: number) => scene.call(completeAuth, { body: { flowId, ...(timeoutMs ? { timeoutMs } : {}) } })
   const status = async () =>
@@ -56,20 +56,44 @@ test('a login goes through discovery, registration and the browser, and its tool
   assert.match(await readFile(join(dir, file), 'utf8'), /refresh-/)
 })
 
-test('a token that ended is renewed before a request, one that is refused after it, and a login that is gone is told', async t => {
+test('the metadata is taken from where the refusal of the server says, and so is the scope', async t => {
   const scene = await start(t)
+  scene.site.metadata = '/tenant/a/of-this-resource'
+  const { data } = await scene.begin()
+  assert.equal(new URL(data.authorizationUrl ?? '').searchParams.get('scope'), 'tools')
+  await browse(data.authorizationUrl ?? '')
+  assert.equal((await scene.complete(data.flowId)).code, 0)
+})
+
+test('a token that ended is renewed before a request, one that is refused after it, and a login that is gone is told', async t => {
+  let clock = Date.parse('2026-01-01')
+  const scene = await start(t, {}, { now: () => new Date(clock) })
+  const renewals = () => scene.site.grants.filter(grant => grant === 'refresh_token').length
+  const say = async (text: string) => (await scene.run(['mcp__site__echo', { text }]))[0]
   scene.site.lifetime = 60
   await signIn(scene)
-  assert.equal((await scene.run(['mcp__site__echo', { text: 'a' }]))[0]?.output, 'guarded says a')
-  assert.ok(scene.site.grants.includes('refresh_token'), 'a token that ends within two minutes is renewed ahead')
+  assert.equal((await say('a'))?.output, 'guarded says a')
+  assert.equal(renewals(), 0, 'a short one is used for half of its time')
   scene.site.lifetime = 3600
+  clock += 31_000
+  assert.equal((await say('b'))?.output, 'guarded says b')
+  clock += 3_479_000
+  assert.equal((await say('c'))?.output, 'guarded says c')
+  assert.equal(renewals(), 1)
+  clock += 2000
+  assert.equal((await say('d'))?.output, 'guarded says d')
+  assert.equal(renewals(), 2, 'one that ends within two minutes is renewed ahead')
   scene.site.expire()
-  assert.equal((await scene.run(['mcp__site__echo', { text: 'b' }]))[0]?.output, 'guarded says b')
+  assert.equal((await say('e'))?.output, 'guarded says e')
   scene.site.expire()
   scene.site.revoke()
-  assert.equal((await scene.run(['mcp__site__echo', { text: 'c' }]))[0]?.isError, true)
+  assert.equal((await say('f'))?.isError, true)
+  assert.equal(renewals(), 4, 'a refresh token that is refused is not tried again')
+  assert.equal(await scene.state(), 'oauth-expired')
   const verified = await scene.call(readAuthStatuses, { query: { verify: true } })
   assert.equal(verified.data.find(({ name }) => name === 'site')?.authStatus, 'oauth-expired')
+  await signIn(scene)
+  assert.equal((await say('g'))?.output, 'guarded says g')
 })
 
 test('an answer of the login that the browser brings twice is taken once, and both pages say so', async t => {
