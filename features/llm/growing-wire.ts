@@ -94,7 +94,9 @@ export function holdsThinking(messages: readonly LlmMessage[]): boolean {
   const known = thoughts.get(first)
   const same = known ? sameBeginning(known.messages, messages) : 0
   const isKnown = known !== undefined && known.at >= 0 && known.at < same
-  const at = isKnown ? known.at : messages.findIndex((message, index) => index >= same && thinks(message))
+  let at = isKnown ? known.at : same
+  while (at < messages.length && !thinks(messages[at]!)) at++
+  if (at === messages.length) at = -1
   thoughts.set(first, { messages, at })
   return at >= 0
 }

@@ -19,7 +19,8 @@ const PIECE = 64 * 1024
  * picture.
  */
 export async function jsonBody(value: unknown): Promise<readonly Uint8Array[]> {
-  await yieldToLoop() // making the value took its time, too
+  const others = yieldToLoop() // making the value took its time, too
+  if (others) await others
   const pieces = new Pieces()
   if (typeof value !== 'object' || value === null || Array.isArray(value)) await pieces.add(value)
   else {
@@ -27,7 +28,8 @@ export async function jsonBody(value: unknown): Promise<readonly Uint8Array[]> {
     for (const [key, item] of Object.entries(value)) {
       if (item === undefined) continue
       pieces.text(`${sign}${JSON.stringify(key)}:`)
-      await (Array.isArray(item) ? pieces.addList(item) : pieces.add(item))
+      const slow = Array.isArray(item) ? pieces.addList(item) : pieces.add(item)
+      if (slow) await slow
       sign = ','
     }
     pieces.text(sign === '{' ? '{}' : '}')
@@ -57,22 +59,29 @@ class Pieces {
     }
     for (let at = count; at < items.length; at++) {
       if (at > 0) this.text(',')
-      await this.add(items[at])
-      const others = yieldToLoop()
+      const others = this.add(items[at]) ?? yieldToLoop()
       if (others) await others
     }
     this.text(']')
   }
 
-  async add(value: unknown): Promise<void> {
+  /** A promise where the value holds long texts: await it first. */
+  add(value: unknown): Promise<void> | undefined {
+    const long = longTexts(value)
+    if (long.length > 0) return this.#addLong(value, long)
+    this.text(written(value))
+    return undefined
+  }
+
+  async #addLong(value: unknown, long: readonly string[]): Promise<void> {
     const texts: string[] = []
-    for (const text of longTexts(value)) {
+    for (const text of long) {
       if (!this.#long.has(text)) this.#long.set(text, await isPlain(text))
       if (this.#long.get(text)) texts.push(text)
     }
     const marked = (_key: string, item: unknown) =>
       typeof item === 'string' && item.length >= LONG && this.#long.get(item) ? `${this.#mark}:${texts.indexOf(item)}` : item
-    const json = wellFormed(JSON.stringify(value, texts.length > 0 ? marked : undefined) ?? 'null')
+    const json = written(value, texts.length > 0 ? marked : undefined)
     if (texts.length === 0) return this.text(json)
     for (const [at, piece] of json.split(new RegExp(`(?<=")${this.#mark}:(\\d+)(?=")`)).entries()) {
       if (at % 2 === 0) this.text(piece)
@@ -95,16 +104,15 @@ class Pieces {
   }
 }
 
-async function itemBytes(item: unknown): Promise<readonly Uint8Array[]> {
+function itemBytes(item: unknown): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
   const pieces = new Pieces()
-  await pieces.add(item)
-  const others = yieldToLoop()
-  if (others) await others
-  return pieces.end()
+  const others = pieces.add(item) ?? yieldToLoop()
+  return others ? others.then(() => pieces.end()) : pieces.end()
 }
 
 /** Halves of characters (a text that was cut in the middle of one) become U+FFFD: servers refuse a whole request for one. */
-function wellFormed(json: string): string {
+function written(value: unknown, replacer?: (key: string, item: unknown) => unknown): string {
+  const json = JSON.stringify(value, replacer) ?? 'null'
   // JSON writes whole characters as they are, so every escape of a surrogate is a half.
   return json.includes('\\ud') ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd') : json
 }

@@ -45,7 +45,7 @@ export class Offline {
   }
 
   /** Why nobody else may be called; undefined when everybody may. */
-  async reason(): Promise<string | undefined> {
+  reason(): string | undefined {
     const { config, started } = this.#parts
     if (started) return 'the server runs offline (--offline or SVC_CODE_OFFLINE)'
     this.#read ||= !config.diagnostics().some(({ domain }) => domain === undefined)
@@ -55,8 +55,8 @@ export class Offline {
   }
 
   /** Lets the URL pass or throws OutboundRefused. */
-  async guard(url: URL): Promise<void> {
-    const reason = await this.reason()
+  guard(url: URL): void {
+    const reason = this.reason()
     if (reason !== undefined && !this.#parts.isLocalProvider(url)) throw new OutboundRefused(url, reason)
   }
 

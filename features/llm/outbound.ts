@@ -65,5 +65,8 @@ export function guardOutbound(guard: OutboundGuard): () => void {
 
 /** Rejects with the first guard's OutboundRefused. For packs that call without `createUpstream`. */
 export async function assertOutbound(url: URL): Promise<void> {
-  for (const { guard } of [...guards]) await guard(url)
+  for (const { guard } of [...guards]) {
+    const asked = guard(url)
+    if (asked) await asked
+  }
 }

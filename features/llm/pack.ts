@@ -75,7 +75,7 @@ export default definePack({
     const offline = new Offline({ config, started: info.offline, isLocalProvider: url => isLocalProvider(url, table()) })
     ctx.own(guardOutbound(url => offline.guard(url)))
     // Looks at the file now: one that breaks later has had its say.
-    ctx.background(() => offline.reason())
+    offline.reason()
     const callers = ctx.collect(OutboundHosts)
     ctx.contribute(OutboundHosts, {
       pack: ctx.name,
@@ -83,7 +83,7 @@ export default definePack({
     })
     ctx.provide(Outbound, {
       async report() {
-        const reason = await offline.reason()
+        const reason = offline.reason()
         const row = (pack: string, host: OutboundHost) => ({ ...host, pack, refused: reason !== undefined && offline.refuses(host.url) })
         const lists = callers.entries().map(async ({ pack, item }) => {
           try {

@@ -134,7 +134,8 @@ class Pools {
     try {
       const { statusCode, headers: answered, body } = await untilAborted(reply, signal)
       const flattened = flat(answered)
-      return { status: statusCode, headers: flattened, body: await decoded(body, flattened['content-encoding']) }
+      const encoding = flattened['content-encoding'] ?? 'identity'
+      return { status: statusCode, headers: flattened, body: encoding === 'identity' ? body : await decoded(body, encoding) }
     } catch (error) {
       // A tunnel that is being opened does not hear of the abort; what comes out of it later is let go.
       if (signal.aborted) reply.then(({ body }) => body.destroy()).catch(() => undefined)
@@ -197,8 +198,7 @@ export async function readText(body: Readable, limit = 64 * 1024, wait_ms = 10_0
  * The body in plain bytes, where somebody on the way compressed it although requests ask for none; one in an encoding that nobody here
  * knows comes back as it is. What breaks it breaks the result.
  */
-async function decoded(body: Readable, encoding: string | undefined): Promise<Readable> {
-  if (encoding === undefined || encoding === 'identity') return body
+async function decoded(body: Readable, encoding: string): Promise<Readable> {
   const { createBrotliDecompress, createUnzip } = await import('node:zlib')
   const open: Readonly<Record<string, () => Transform>> = {
     gzip: createUnzip,

@@ -4,7 +4,7 @@
 const mostBytes = 32 * 1024 * 1024
 
 /** Writes one item as JSON in UTF-8. */
-type WriteItem = (item: unknown) => Promise<readonly Uint8Array[]>
+type WriteItem = (item: unknown) => readonly Uint8Array[] | Promise<readonly Uint8Array[]>
 
 /**
  * The JSON of one list, as far as two requests in a row had it. Bytes that were given out never change: more is written behind them, and what
@@ -29,7 +29,10 @@ class WrittenList {
         this.#bytes = Buffer.from(this.#bytes.subarray(0, this.#used))
       }
       this.#items = items
-      while (this.#ends.length < same && this.#used < mostBytes) this.#add(await write(items[this.#ends.length]))
+      while (this.#ends.length < same && this.#used < mostBytes) {
+        const written = write(items[this.#ends.length])
+        this.#add(written instanceof Promise ? await written : written)
+      }
       return { count: this.#ends.length, bytes: this.#bytes.subarray(0, this.#used) }
     } finally {
       this.#busy = false
