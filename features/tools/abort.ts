@@ -1,5 +1,5 @@
 /** Aborted calls: how long they are waited for, and what the model is told. */
-import { DeveloperError, firstAbort, late, waitAtMost } from '../../kernel/index.ts'
+import { DeveloperError, firstAbort, isPromise, late, waitAtMost } from '../../kernel/index.ts'
 
 const USER_ABORT = 'The user interrupted this tool call on purpose. Do not repeat it on your own; wait for what the user says next.'
 const ABORT = 'The tool call was aborted before it finished.'
@@ -40,7 +40,8 @@ export function limited(signal: AbortSignal, ms: number): { readonly signal: Abo
 
 /** The work's value; rejects when it takes longer than `ms`. `what` names it. */
 export async function inTime<T>(work: T | Promise<T>, ms: number, what: string): Promise<T> {
-  const value = await waitAtMost(Promise.resolve(work), ms)
+  if (!isPromise(work)) return work
+  const value = await waitAtMost(work, ms)
   if (value === late) throw new Error(`${what} took longer than ${ms} ms`)
   return value
 }
@@ -53,23 +54,27 @@ export function abortText(signal: AbortSignal): string {
 }
 
 /** The work's value, or undefined when it still has not ended `graceMs` after the abort. Rejections pass through. */
-export async function withGrace<T>(work: Promise<T>, signal: AbortSignal, graceMs: number): Promise<{ readonly value: T } | undefined> {
-  let stop: (() => void) | undefined
-  const abandoned = new Promise<undefined>(resolve => {
+export function withGrace<T>(work: Promise<T>, signal: AbortSignal, graceMs: number): Promise<{ readonly value: T } | undefined> {
+  return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
     const begin = () => {
       timer = setTimeout(resolve, graceMs, undefined)
     }
-    if (signal.aborted) begin()
-    else signal.addEventListener('abort', begin, { once: true })
-    stop = () => {
+    const stop = () => {
       signal.removeEventListener('abort', begin)
       clearTimeout(timer)
     }
+    if (signal.aborted) begin()
+    else signal.addEventListener('abort', begin, { once: true })
+    work.then(
+      value => {
+        stop()
+        resolve({ value })
+      },
+      (error: unknown) => {
+        stop()
+        reject(error)
+      }
+    )
   })
-  try {
-    return await Promise.race([work.then(value => ({ value })), abandoned])
-  } finally {
-    stop?.()
-  }
 }
