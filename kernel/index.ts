@@ -155,7 +155,7 @@ export {
   replaceFile
 } from './storage/files.ts'
 export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from './storage/lock.ts'
-export { identityAt, lookAt, realAt, stampAt } from './storage/look.ts'
+export { identityAt, lookAt, lookAtAll, realAt, stampAt, stampsAt } from './storage/look.ts'
 export {
   type BlobInfo,
   BlobMissing,

@@ -3,7 +3,7 @@ import { lstatSync, type Stats } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import type { Ignore } from 'ignore'
-import { lookAt } from '../../kernel/index.ts'
+import { lookAt, lookAtAll } from '../../kernel/index.ts'
 
 /** In the order in which later ones win. */
 const names = ['.gitignore', '.ignore', '.rgignore']
@@ -33,7 +33,7 @@ export async function repositoryOf(
 ): Promise<{ readonly root: string; readonly above: readonly string[]; readonly git?: Stats }> {
   const dirs = [dir]
   while (dirname(dirs[0]!) !== dirs[0]) dirs.unshift(dirname(dirs[0]!))
-  const found = await Promise.all(dirs.map(at => lookAt(join(at, '.git'))))
+  const found = await lookAtAll(dirs.map(at => join(at, '.git')))
   const at = Math.max(
     0,
     found.findLastIndex(git => git !== undefined)

@@ -1,9 +1,10 @@
 /** Instruction files (AGENTS.md): which there are for a directory, what they say, and whether that is too much. */
 import { readFile, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { homeOfUser, lookAt, stampAt } from '../../kernel/index.ts'
+import { join } from 'node:path'
+import { homeOfUser, lookAtAll, stampsAt } from '../../kernel/index.ts'
 import { asData } from '../history/index.ts'
 import { leadsOffLimits } from '../tools/index.ts'
+import { projectDirs } from '../workspaces/index.ts'
 
 const oversizedBytes = 32 * 1024
 /** A file above this is not an instruction file; reading it would only cost memory. */
@@ -34,21 +35,29 @@ export async function placesFor(cwd: string, { home, userHome = homeOfUser() }: 
 
 /** Those of the directories from the git root down to this one. */
 export async function placesAbove(dir: string): Promise<string[][]> {
-  return (await chain(dir)).flatMap(each => [[join(each, '.svc-code', 'AGENTS.md')], [join(each, 'AGENTS.md'), join(each, 'agents.md')]])
+  const dirs = await projectDirs(dir)
+  return dirs.toReversed().flatMap(each => [[join(each, '.svc-code', 'AGENTS.md')], [join(each, 'AGENTS.md'), join(each, 'agents.md')]])
 }
 
 /** Another text whenever one of the files has come, gone or changed. */
 export async function stampOf(places: readonly (readonly string[])[]): Promise<string> {
-  const stamps = await Promise.all(
-    places.map(async names => {
-      for (const path of names) {
-        const stamp = await stampAt(path) // absent or unreadable: what it says is asked for when it is read
-        if (stamp !== '') return `${path} ${stamp}`
-      }
-      return ''
-    })
+  const stamps = await stampsAt(places.flat()) // absent or unreadable: what it says is asked for when it is read
+  return firstOfEach(
+    places,
+    stamps.map(stamp => stamp || undefined)
   )
-  return stamps.filter(stamp => stamp !== '').join('\n')
+    .map(([path, stamp]) => `${path} ${stamp}`)
+    .join('\n')
+}
+
+/** The first path of each place for which something was found; `found`: for all of them, in their order. */
+function firstOfEach<T>(places: readonly (readonly string[])[], found: readonly (T | undefined)[]): [path: string, found: T][] {
+  let at = 0
+  return places.flatMap(names => {
+    const all = names.map((path): [string, T | undefined] => [path, found[at++]])
+    const first = all.find(([, each]) => each !== undefined)
+    return first ? [first as [string, T]] : []
+  })
 }
 
 /** What the files say. Empty ones are skipped, no path is read twice. `home`: the server's, whose files no link of a project shows. */
@@ -79,15 +88,6 @@ export async function collect(places: readonly (readonly string[])[], home: stri
   return { text: texts.join('\n\n'), ...(problems.length > 0 ? { warning: problems.join('\n') } : {}) }
 }
 
-/** From the git root down to the directory. */
-async function chain(cwd: string): Promise<string[]> {
-  const dirs = [cwd]
-  for (let dir = cwd; dirname(dir) !== dir; dir = dirname(dir)) dirs.push(dirname(dir))
-  const marks = await Promise.all(dirs.map(dir => lookAt(join(dir, '.git')))) // at once: a turn waits for them
-  const root = marks.findIndex(mark => mark !== undefined)
-  return dirs.slice(0, Math.max(0, root) + 1).reverse()
-}
-
 async function readText(path: string, home: string): Promise<{ readonly text: string; readonly problem?: string } | undefined> {
   try {
     const info = await stat(path)
@@ -103,14 +103,6 @@ async function readText(path: string, home: string): Promise<{ readonly text: st
 
 /** The first file of each place that has something in it. */
 export async function filled(places: readonly (readonly string[])[]): Promise<string[]> {
-  const found = await Promise.all(
-    places.map(async names => {
-      for (const path of names) {
-        const info = await lookAt(path)
-        if (info) return info.isFile() && info.size > 0 ? [path] : []
-      }
-      return []
-    })
-  )
-  return found.flat()
+  const found = firstOfEach(places, await lookAtAll(places.flat()))
+  return found.flatMap(([path, info]) => (info.isFile() && info.size > 0 ? [path] : []))
 }

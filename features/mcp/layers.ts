@@ -1,7 +1,7 @@
 /** Where MCP servers are configured: the user's file, files of trusted projects, plugins. Later layers win by name. */
 import { readFile, stat } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
-import { type Detail, invalid, stampAt } from '../../kernel/index.ts'
+import { type Detail, invalid, stampsAt } from '../../kernel/index.ts'
 import type { Plugins } from '../plugins/index.ts'
 import { projectRoot, type Workspaces } from '../workspaces/index.ts'
 import { checkConfig, isServerFile, type ServerConfig } from './config.ts'
@@ -79,7 +79,8 @@ export async function readLayers(cwd: string | undefined, ports: LayerPorts): Pr
 
 /** Another text whenever a file has come, gone or changed, or another file counts. */
 export async function layersStamp(cwd: string, ports: LayerPorts): Promise<string> {
-  const stamps = await Promise.all((await filesFor(cwd, ports)).map(async ({ file }) => `${file} ${await stampAt(file)}`))
+  const files = (await filesFor(cwd, ports)).map(({ file }) => file)
+  const stamps = (await stampsAt(files)).map((stamp, at) => `${files[at]} ${stamp}`)
   const plugins = ports.plugins()?.mcpServers() ?? []
   return [...stamps, ...plugins.map(({ name, root, config }) => `${name} ${root} ${JSON.stringify(config)}`)].join('\n')
 }

@@ -4,7 +4,7 @@
  */
 import { readFile, realpath } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { lookAt } from '../../kernel/index.ts'
+import { lookAt, lookAtAll } from '../../kernel/index.ts'
 import { isInside } from '../tools/index.ts'
 
 export interface WorkTree {
@@ -59,11 +59,7 @@ async function plantsRepository(path: string): Promise<boolean> {
 }
 
 async function hasAny(dir: string, names: readonly string[]): Promise<boolean> {
-  return (await Promise.all(names.map(name => exists(join(dir, name))))).includes(true)
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await lookAt(path)) !== undefined
+  return (await lookAtAll(names.map(name => join(dir, name)))).some(found => found !== undefined)
 }
 
 async function controlDirs(dotGit: string): Promise<string[] | undefined> {

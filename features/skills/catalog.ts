@@ -1,6 +1,6 @@
 /** Which skills there are for a directory: found when they are asked for, kept until a file or directory changes. */
 import { dirname, join } from 'node:path'
-import { type Accounts, askEach, type Contribution, homeOfUser, type Logger, lookAt, stampAt } from '../../kernel/index.ts'
+import { type Accounts, askEach, type Contribution, homeOfUser, type Logger, lookAtAll, stampsAt } from '../../kernel/index.ts'
 import { configuredDir, projectRoot } from '../workspaces/index.ts'
 import { builtinSkills } from './builtin.ts'
 import type { Skill, SkillOrigin, SkillSource } from './service.ts'
@@ -78,8 +78,8 @@ export class SkillCatalog {
     const level = async (source: SkillOrigin['source'], paths: readonly string[]) => {
       const places = paths.map(path => ({ source, path }))
       if (merge) return places
-      const there = await Promise.all(paths.map(async path => (await lookAt(path)) !== undefined))
-      return places.filter((_, at) => there.indexOf(true) === at)
+      const there = (await lookAtAll(paths)).findIndex(found => found !== undefined)
+      return places.filter((_, at) => at === there)
     }
     return [
       await level('project', [join(root, '.svc-code', 'skills'), join(root, '.agents', 'skills')]),
@@ -128,6 +128,5 @@ async function single(path: string, origin: SkillOrigin, home: string, command?:
 }
 
 async function stampOf(paths: readonly string[]): Promise<string> {
-  const stamps = await Promise.all(paths.map(stampAt))
-  return stamps.join('\n')
+  return (await stampsAt(paths)).join('\n')
 }

@@ -1,7 +1,7 @@
 /** Agent profiles in files: Markdown with front matter, in directories of the project and of the user. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { homeOfUser, type Logger, lookAt } from '../../kernel/index.ts'
+import { homeOfUser, type Logger, lookAtAll } from '../../kernel/index.ts'
 import type { AgentProfile } from '../agent/index.ts'
 import { configuredDir, fieldOf, frontMatter, projectRoot } from '../workspaces/index.ts'
 
@@ -32,7 +32,8 @@ export async function profileDirs(
 /** Profiles of these directories; of two with one name the first counts. What cannot be used is left out with a warning. */
 export async function readProfiles(dirs: readonly string[], log: Logger): Promise<readonly AgentProfile[]> {
   const found = new Map<string, AgentProfile>()
-  for (const dir of dirs) {
+  const there = await lookAtAll(dirs) // most of these directories are not there
+  for (const dir of dirs.filter((_, at) => there[at] !== undefined)) {
     for (const file of await markdownIn(dir)) {
       const profile = await readProfile(file).catch((error: unknown) => {
         log.warn({ file, reason: error instanceof Error ? error.message : String(error) }, 'an agent profile is not used')
@@ -57,7 +58,7 @@ async function markdownIn(root: string): Promise<string[]> {
       else if (entry.isFile() && entry.name.endsWith('.md')) files.push(join(dir, entry.name))
     }
   }
-  if (await lookAt(root)) await visit(root, 0) // most of these directories are not there
+  await visit(root, 0)
   return files
 }
 

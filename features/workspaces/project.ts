@@ -1,13 +1,19 @@
 /** Files that users keep for agents: where a project begins, directories as people write them, and Markdown with front matter. */
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { homeOfUser, lookAt } from '../../kernel/index.ts'
+import { homeOfUser, lookAtAll } from '../../kernel/index.ts'
 
 /** The nearest directory with `.git`, else the directory itself. */
 export async function projectRoot(cwd: string): Promise<string> {
-  for (let dir = cwd; ; dir = dirname(dir)) {
-    if (await lookAt(join(dir, '.git'))) return dir
-    if (dirname(dir) === dir) return cwd
-  }
+  return (await projectDirs(cwd)).at(-1) ?? cwd
+}
+
+/** The directory, then those above it up to the project root. */
+export async function projectDirs(cwd: string): Promise<readonly string[]> {
+  const dirs = [cwd]
+  for (let dir = cwd; dirname(dir) !== dir; dir = dirname(dir)) dirs.push(dirname(dir))
+  const marks = await lookAtAll(dirs.map(dir => join(dir, '.git'))) // at once: a turn waits for them
+  const root = marks.findIndex(mark => mark !== undefined)
+  return dirs.slice(0, Math.max(0, root) + 1)
 }
 
 /** A directory of the configuration as an absolute path: `~/` is the user's home, a relative one lies below the project root. */

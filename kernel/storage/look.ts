@@ -4,6 +4,7 @@
  */
 import { realpath, realpathSync, type Stats, stat, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { isPromise } from '../lifecycle/wait.ts'
 
 /** What answered within this time, ms, is asked on this thread. */
 const quickMs = 5
@@ -18,12 +19,18 @@ const quick = new Map<string, number>()
  * What is at a path, behind links; undefined where nothing is, or nothing to be seen. Asking another thread takes twenty times as long as the
  * answer of a local disk, which comes from memory: that way is left to directories that are new or were slow.
  */
-export function lookAt(path: string): Promise<Stats | undefined> {
-  return ask(path, given => statSync(given, { throwIfNoEntry: false }), stat)
+export async function lookAt(path: string): Promise<Stats | undefined> {
+  return look(path)
+}
+
+/** The same at many paths, side by side. */
+export async function lookAtAll(paths: readonly string[]): Promise<readonly (Stats | undefined)[]> {
+  const looks = paths.map(look)
+  return looks.some(isPromise) ? Promise.all(looks) : (looks as readonly (Stats | undefined)[])
 }
 
 /** The same path without links; undefined as with `lookAt`. */
-export function realAt(path: string): Promise<string | undefined> {
+export async function realAt(path: string): Promise<string | undefined> {
   return ask(
     path,
     given => realpathSync.native(given),
@@ -33,9 +40,15 @@ export function realAt(path: string): Promise<string | undefined> {
 
 /** Another text whenever something else is at a path, or it has changed; empty where nothing is. */
 export async function stampAt(path: string): Promise<string> {
-  const found = await lookAt(path)
-  return found ? `${found.ino} ${found.size} ${found.mtimeMs}` : ''
+  return stampOf(await look(path))
 }
+
+/** The stamps of many paths, side by side. */
+export async function stampsAt(paths: readonly string[]): Promise<readonly string[]> {
+  return (await lookAtAll(paths)).map(stampOf)
+}
+
+const stampOf = (found: Stats | undefined) => (found ? `${found.ino} ${found.size} ${found.mtimeMs}` : '')
 
 /**
  * Tells a directory from its copies, which may be read while whoever wrote into the first one still runs; empty where nothing is. By its inode
@@ -46,13 +59,15 @@ export async function identityAt(path: string): Promise<string> {
   return found ? String(found.ino) : ''
 }
 
+const look = (path: string) => ask(path, given => statSync(given, { throwIfNoEntry: false }), stat)
+
 type Answered<T> = (error: Error | null, found: T) => void
 
 function ask<T>(
   path: string,
   now: (path: string) => T | undefined,
   later: (path: string, answered: Answered<T>) => void
-): Promise<T | undefined> {
+): T | undefined | Promise<T | undefined> {
   const dir = dirname(path)
   const began = performance.now()
   if (began - (quick.get(dir) ?? Number.NEGATIVE_INFINITY) >= sureMs)
@@ -63,9 +78,9 @@ function ask<T>(
       })
     })
   try {
-    return Promise.resolve(now(path))
+    return now(path)
   } catch {
-    return Promise.resolve(undefined) // no permission, a loop of links
+    return undefined // no permission, a loop of links
   } finally {
     seen(dir, began)
   }
