@@ -1,11 +1,11 @@
 /** Wires compaction: the route, the hooks of turns, events from records, what a crash left open. */
 import { AppError, definePack, defineSlot, type EventTarget, Type } from '../../kernel/index.ts'
-import { AgentRepairs, Agents, TurnHooks, type TurnInfo } from '../agent/index.ts'
+import { AgentRepairs, Agents, TurnHooks } from '../agent/index.ts'
 import { Config, loopControlSection } from '../config/index.ts'
 import { contextCompacted, Histories, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
 import { type AgentHost, Sessions } from '../sessions/index.ts'
-import { type AutoPorts, beforeStep, ContextMemory, onModelError } from './auto.ts'
+import { type AutoPorts, beforeStep, ContextMemory, isTooLarge, onModelError } from './auto.ts'
 import { compact } from './compactor.ts'
 import {
   CompactionUnable,
@@ -46,25 +46,27 @@ export default definePack({
       records: async (_agent, history) => ((await history.track(compactionState)).value.running ? [cancelled.of({})] : [])
     })
 
-    const slot = defineSlot<ContextMemory, AgentHost>('context-memory', () => new ContextMemory())
+    const slot = defineSlot('context-memory', async (host: AgentHost) => {
+      const history = await histories.of(host)
+      return new ContextMemory(await agents.of(host), history, await history.track(compactionState))
+    })
     ctx.slot(slot)
     const notes = ctx.collect(CompactionNotes)
     const ports: AutoPorts = {
       llm,
-      agents,
-      histories,
       log: ctx.log,
       accounts: ctx,
       retryBaseMs: ctx.config.retry_base_ms,
       notes: () => notes.entries(),
-      memory: ({ agent }: TurnInfo) => agent.get(slot),
       limits: () => {
         const { compaction_trigger_ratio: ratio = 0.85, reserved_context_size: reserved = 50_000 } = config()?.get(loopControlSection) ?? {}
         return { ratio, reserved }
       }
     }
-    ctx.tap(hooks.stepBegin, info => beforeStep(ports, info), { stage: -100 })
-    ctx.tap(hooks.modelError, (error, info) => onModelError(ports, error, info))
+    ctx.tap(hooks.stepBegin, info => info.agent.whenOpen(slot, memory => beforeStep(ports, memory, info)), { stage: -100 })
+    ctx.tap(hooks.modelError, (error, info) =>
+      isTooLarge(error) ? info.agent.whenOpen(slot, memory => onModelError(ports, memory, error, info)) : undefined
+    )
 
     /** Resolves when it has begun. */
     const start = async (host: AgentHost, instruction: string | undefined): Promise<void> => {
