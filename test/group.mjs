@@ -41,6 +41,9 @@ process.on('warning', warning => {
   process.exitCode = 1
 })
 
+// For this process alone (`run.mjs`).
+delete process.env.GLIBC_TUNABLES
+
 /** Of a file and of each of its tests, on a machine that does much else. */
 const timeout = 300_000
 

@@ -48,7 +48,16 @@ const maps = filters.length > 0 ? ['--enable-source-maps'] : []
 // Most code runs too seldom in one process to pay for its optimizing, which was a fifth of the CPU of short processes: V8 waits longer with it.
 // Later versions of V8 do not know the option.
 const lazy = Number.parseInt(process.versions.node, 10) < 22 ? ['--interrupt-budget=1000000'] : []
-const args = [...maps, ...lazy, '--test', '--test-reporter=spec', '--test-timeout=1200000', `--test-concurrency=${atOnce}`]
+// Servers come and go with the tests: most of what they leave is gone before it is moved.
+const args = [
+  ...maps,
+  ...lazy,
+  '--max-semi-space-size=32',
+  '--test',
+  '--test-reporter=spec',
+  '--test-timeout=1200000',
+  `--test-concurrency=${atOnce}`
+]
 // Nobody outside is called, and Node reads the certificates of a system at every start of a process: more than all else that it does.
 const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env
 const child = spawn(process.execPath, [...args, ...(alone ? wanted.map(compiled) : groupFiles(wanted))], {
@@ -61,7 +70,9 @@ const child = spawn(process.execPath, [...args, ...(alone ? wanted.map(compiled)
     TEMP: place,
     SVC_CODE_TEST_SEEN: seen,
     SVC_CODE_TEST_TAKEN: taken,
-    NODE_DISABLE_COMPILE_CACHE: '1'
+    NODE_DISABLE_COMPILE_CACHE: '1',
+    // Starting a child copies the tables of the memory that C++ has taken: a tenth with large pages (glibc; others do not know it).
+    GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1'
   }
 })
 // A key press reaches the child by itself; its end is waited for, so that nothing stays.
