@@ -30,8 +30,6 @@ export interface KernelOptions {
   readonly host?: string
   /** Default 58627; 0 takes any free port. A taken port is retried with the next, at most 100 times (contract 1). */
   readonly port?: number
-  /** How many following ports are tried when the port is taken; default 100. */
-  readonly portRetries?: number
   readonly log?: LogOptions
   /** Gets the lines for whoever runs the server (`ctx.operator`); default: nobody. They are in the log as well. */
   readonly onOperatorLine?: (line: OperatorLine) => void
@@ -89,7 +87,6 @@ function withDefaults(options: KernelOptions): FilledOptions {
     required: [],
     host: '127.0.0.1',
     port: defaultPort,
-    portRetries: 100,
     log: {},
     onOperatorLine: () => undefined,
     now: () => new Date(),

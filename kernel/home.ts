@@ -1,10 +1,9 @@
 /**
- * The home directory: made for its owner alone, what is odd about one that was there before, and how its small files are read. And that of
- * the user, which it usually lies in.
+ * The home directory: made for its owner alone, and how its small files are read. And that of the user, which it usually lies in.
  */
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute } from 'node:path'
 import { developerError } from './errors.ts'
 import { forReading } from './storage/files.ts'
 
@@ -30,21 +29,6 @@ function makeStep(dir: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error // another server that starts now may have been faster
   }
-}
-
-/** Can others read the home or the configuration, where keys and conversations are? One sentence each, with the remedy. */
-export function homeWarnings(home: string): string[] {
-  if (process.platform === 'win32') return []
-  const warnings: string[] = []
-  for (const [path, what, mode] of [
-    [home, 'the home', '700'],
-    [join(home, 'config.toml'), 'the configuration', '600']
-  ] as const) {
-    const found = statSync(path, { throwIfNoEntry: false })
-    if (!found || (found.mode & 0o077) === 0) continue
-    warnings.push(`${what} ${path} is open to other users (mode 0${(found.mode & 0o777).toString(8)}); run: chmod ${mode} ${path}`)
-  }
-  return warnings
 }
 
 /** The text of a file. Throws at once for pipes, devices and directories, whose reading could hang; system errors pass as they are. */

@@ -1,24 +1,7 @@
-/** The door of the kernel: everything a pack may import. */
+/** The door of the kernel: everything a pack may import. Modules that are made for packs are given whole. */
 
 export { defaultScope, isOpenRoute, type Principal } from './access/principal.ts'
-export {
-  type AnyRoute,
-  type BodyOf,
-  type DataOf,
-  defineEvent,
-  defineFrame,
-  defineOutFrame,
-  defineRoute,
-  defineStore,
-  type EventSpec,
-  type FrameSpec,
-  type OutFrameSpec,
-  type ParamsOf,
-  type QueryOf,
-  type RequestInfo,
-  type RouteSpec,
-  type StoreSpec
-} from './contract.ts'
+export * from './contract.ts'
 export {
   type Asker,
   atOwner,
@@ -68,12 +51,13 @@ export { homeOfUser, knownHome } from './home.ts'
 export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { partedList, partedText } from './http/large-json.ts'
-export { type Declarations, type Feature, KernelInfo, type PackChange, PackControl, type PackFacts, type PackReport } from './info.ts'
-export { askEach } from './lifecycle/ask-each.ts'
+export * from './info.ts'
 export type { LoopTime } from './lifecycle/guard.ts'
 export { guardHook, packOfTap, silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
 export {
+  type Accounts,
   type Answers,
+  askEach,
   type Collection,
   type Contribution,
   derived,
@@ -86,20 +70,7 @@ export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycl
 export { firstAbort, isPromise, late, laterPass, nextPass, untilAborted, waitAtMost, yieldToLoop } from './lifecycle/wait.ts'
 export type { Logger, Operator, OperatorLine } from './log/log.ts'
 export { isSecretName, REDACTED, redactLine, redactText, redactUrls } from './log/redact.ts'
-export {
-  type Accounts,
-  type Deployment,
-  definePack,
-  type FrameCheck,
-  type Pack,
-  type PackContext,
-  type PackProcessFacts,
-  type PackSource,
-  type RawFrame,
-  type RouteHandler,
-  type RouteInput,
-  type Undo
-} from './pack.ts'
+export * from './pack.ts'
 export { EventSubject, globalStream, type SubjectRule } from './realtime/event-frame.ts'
 export {
   type Cursor,
@@ -156,21 +127,5 @@ export {
 } from './storage/files.ts'
 export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from './storage/lock.ts'
 export { identityAt, lookAt, lookAtAll, realAt, stampAt, stampsAt } from './storage/look.ts'
-export {
-  type BlobInfo,
-  BlobMissing,
-  type BlobStore,
-  BlobTooLarge,
-  type DocumentStore,
-  type EngineEnvironment,
-  type KeyRange,
-  type KvOp,
-  type KvStore,
-  type LogEntry,
-  type LogPositions,
-  type LogRange,
-  type LogStore,
-  type Storage,
-  type StoreOf
-} from './storage/ports.ts'
+export * from './storage/ports.ts'
 export { ownProcess, type ProcessIdentity, processStart, stateOf } from './storage/process-life.ts'

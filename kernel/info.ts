@@ -125,11 +125,9 @@ export interface PackControl {
   /** Undefined where nobody said where packs come from: then those that are there can be switched. */
   readonly source: PackSource | undefined
   list(): readonly PackReport[]
-  /** See `Kernel`. Throw a DeveloperError, having changed nothing: `pack_unknown`, `pack_there`, `pack_mismatch`. */
+  /** See `Kernel`. Throw a DeveloperError, having changed nothing: `pack_unknown`, `pack_there`. */
   change(change: PackChange): Promise<void>
-  load(...packs: readonly (Pack | string)[]): Promise<void>
   unload(name: string): Promise<void>
-  reload(name: string, replacement?: Pack): Promise<void>
   /** Other deployment options for a pack, from its next activation on; undefined for none. */
   configure(name: string, options: unknown): void
 }

@@ -6,7 +6,7 @@ import type { AnyRoute, Method } from './contract.ts'
 import { Relays } from './elsewhere.ts'
 import { createEnvironment, type Environment, type KernelOptions } from './environment.ts'
 import { CredentialRejected, developerError, generalErrors, PassingFailure } from './errors.ts'
-import { homeWarnings, makeHome } from './home.ts'
+import { makeHome } from './home.ts'
 import type { Inject, InjectInput } from './http/inject.ts'
 import { Pipeline } from './http/pipeline.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
@@ -164,8 +164,8 @@ export class Kernel {
     const server = createServer(this.#http.handler)
     onUpgrade(server, (req, socket, head) => this.hub.clients.upgrade(req, socket, head))
     this.#server = server
-    const { host, port, portRetries: retries } = this.#env.options
-    const bound = await listen(server, { host, port, retries })
+    const { host, port } = this.#env.options
+    const bound = await listen(server, { host, port, retries: 100 })
     const shown = bound.host.includes(':') ? `[${bound.host}]` : bound.host
     this.#address = { ...bound, url: `http://${shown}:${bound.port}` }
     await this.hooks.started.promise()
@@ -348,9 +348,7 @@ export class Kernel {
       source: this.#env.options.packSource,
       list: () => this.#reports(),
       change: change => this.change(change),
-      load: (...packs) => this.load(...packs),
       unload: name => this.unload(name),
-      reload: (name, replacement) => this.reload(name, replacement),
       configure: (name, given) => void this.#config.set(name, given)
     }
   }
@@ -408,7 +406,6 @@ export async function createKernel(given: KernelOptions): Promise<Kernel> {
   const home = resolve(given.home)
   makeHome(home)
   const env = createEnvironment({ ...given, home })
-  for (const warning of homeWarnings(home)) env.log.warn(warning)
   const gate = await createGate(env)
   return new Kernel(env, gate)
 }

@@ -8,7 +8,7 @@ import { developerError, type ErrorSpec } from './errors.ts'
 import type { BinaryReply } from './http/bytes.ts'
 import type { TapFn, TapOptions, TapPoints, Tappable } from './lifecycle/hooks.ts'
 import type { Dispose } from './lifecycle/scope.ts'
-import type { Collection, ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './lifecycle/services.ts'
+import type { Accounts, Collection, ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './lifecycle/services.ts'
 import type { AnySlot, Hosts } from './lifecycle/slot.ts'
 import type { TimerOptions } from './lifecycle/started.ts'
 import type { Logger, Operator } from './log/log.ts'
@@ -56,17 +56,6 @@ export interface RawFrame {
 }
 /** Refuses a frame by throwing an AppError, before its payload is checked. */
 export type FrameCheck = (frame: RawFrame) => Awaitable<void>
-
-/** What packs answer for that hand something in: who calls it keeps their accounts. */
-export interface Accounts {
-  /**
-   * Calls what another pack handed in (`Contribution.pack`) on that pack's account: how long it holds the event loop is counted for it.
-   * Answers and throws what it does.
-   */
-  onAccountOf<T>(pack: string, what: string, work: () => T): T
-  /** Puts a failure of what another pack handed in down to it: logged with `facts`, shown in `meta.features`. `what` failed: `prompt block rules`. */
-  blame(pack: string, what: string, error: unknown, facts?: object): void
-}
 
 /**
  * What a pack can do. Every registration registers its own undo, so that nothing needs to be taken back by hand, and returns it, should it

@@ -5,10 +5,11 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { tokenPath } from '../../kernel/access/token.ts'
 import { defaultPort } from '../../kernel/environment.ts'
-import { homeWarnings, readRegularFile } from '../../kernel/home.ts'
+import { readRegularFile } from '../../kernel/home.ts'
 import { listInstances } from '../instances/index.ts'
 import { readDeployment } from './deployment.ts'
 import type { FlagValues } from './flags.ts'
+import { homeWarnings } from './home-warnings.ts'
 
 export interface Check {
   readonly subject: string

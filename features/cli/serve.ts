@@ -2,7 +2,6 @@
 
 import { readToken } from '../../kernel/access/token.ts'
 import { defaultPort, type KernelOptions } from '../../kernel/environment.ts'
-import { homeWarnings } from '../../kernel/home.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import type { LogLevel } from '../../kernel/log/log.ts'
 import { listInstances } from '../instances/index.ts'
@@ -14,6 +13,7 @@ import { escaped } from './culprit.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
 import { deploymentConfig, deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
 import { type FlagValues, logLevels } from './flags.ts'
+import { homeWarnings } from './home-warnings.ts'
 import { blankEnvironment } from './own-environment.ts'
 import { packSource } from './pack-source.ts'
 import { Terminal } from './terminal.ts'
@@ -49,7 +49,10 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
     packSource: packSource(flags, env, deployment, packs),
     onOperatorLine: line => terminal.show(line)
   })
-  for (const warning of homeWarnings(kernel.home)) out(`warning: ${warning}\n`)
+  for (const warning of homeWarnings(kernel.home)) {
+    kernel.log.warn(warning)
+    out(`warning: ${warning}\n`)
+  }
   const stop = onSignals(kernel, text => terminal.say(text))
   const faults = onFaults(kernel)
   process.off('unhandledRejection', collect)

@@ -37,7 +37,7 @@ export class Deployed {
   reload(name: string): Promise<void> {
     return this.#next(async () => {
       const found = await this.#control.source?.find(name, true)
-      await this.#control.reload(name, found)
+      await this.#control.change({ reload: [found ?? name] })
       // What is there now is what the next refresh compares with.
       if (found && this.#last) this.#last = { ...this.#last, packs: this.#last.packs.map(pack => (pack.name === name ? found : pack)) }
     })

@@ -34,7 +34,7 @@ export default definePack({
     ctx.route(loadPack, async ({ params: { name } }) => {
       const pack = report(name) ? name : await source?.find(name, false)
       if (pack === undefined) throw new AppError(PackMissing, { message: `no pack '${name}'` })
-      await control.load(pack)
+      await control.change({ load: [pack] })
       return item(name)
     })
     ctx.route(unloadPack, async ({ params: { name } }) => {

@@ -191,3 +191,31 @@ export class PointTable {
     for (const listener of [...point.listeners]) listener()
   }
 }
+
+/** What packs answer for that hand something in: who calls it keeps their accounts. */
+export interface Accounts {
+  /**
+   * Calls what another pack handed in (`Contribution.pack`) on that pack's account: how long it holds the event loop is counted for it.
+   * Answers and throws what it does.
+   */
+  onAccountOf<T>(pack: string, what: string, work: () => T): T
+  /** Puts a failure of what another pack handed in down to it: logged with `facts`, shown in `meta.features`. `what` failed: `prompt block rules`. */
+  blame(pack: string, what: string, error: unknown, facts?: object): void
+}
+
+/** All that the items answer, in their order; one that throws is put down to its pack and answers nothing. `what` names an item: `skill source x`. */
+export function askEach<T, R>(
+  entries: readonly Contribution<T>[],
+  accounts: Accounts,
+  what: (item: T) => string,
+  ask: (item: T) => readonly R[]
+): R[] {
+  return entries.flatMap(({ pack, item }) => {
+    try {
+      return accounts.onAccountOf(pack, what(item), () => [...ask(item)])
+    } catch (error) {
+      accounts.blame(pack, what(item), error)
+      return []
+    }
+  })
+}

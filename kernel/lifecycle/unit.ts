@@ -40,10 +40,19 @@ interface Claim {
   readonly what: string | ErrorSpec | NamedShape
 }
 
-function claimsOf(surface: Surface): Claim[] {
+interface Claims {
+  /** Of several with one key the first. */
+  readonly byKey: ReadonlyMap<string, Claim>
+  /** What clashes among them, if anything does. */
+  readonly clash: string | undefined
+}
+
+function claimsOf(surface: Surface): Claims {
   const { pack, routes, events, frames, outFrames, errors } = surface
   const alone = (what: string, key = what): Claim => ({ pack, key, what })
-  return [
+  const byKey = new Map<string, Claim>()
+  let clash: string | undefined
+  for (const claim of [
     ...routes.map(spec => alone(nameOf(spec), `route ${clashKey(spec)}`)),
     ...events.map(({ type }) => alone(`event type ${type}`)),
     ...frames.map(({ type }) => alone(`frame type ${type}`)),
@@ -51,7 +60,12 @@ function claimsOf(surface: Surface): Claim[] {
     ...routes.flatMap(({ operationId: id }) => (id === undefined ? [] : [alone(`operation id ${id}`)])),
     ...[...new Set(errors)].map(what => ({ pack, key: `error code ${what.code}`, what })),
     ...shapesOf(surface).map(what => ({ pack, key: `shape ${what.name}`, what }))
-  ]
+  ]) {
+    const before = byKey.get(claim.key)
+    if (before) clash ??= clashOf(claim, before)
+    else byKey.set(claim.key, claim)
+  }
+  return { byKey, clash }
 }
 
 /** Why two claims to one key cannot both be; undefined when they can. */
@@ -93,7 +107,7 @@ export class Registrations {
   readonly facts: PackFacts
   readonly #ownErrors: readonly ErrorSpec[]
   /** Of the lists as they are now. */
-  #claims: readonly Claim[] | undefined
+  #claims: Claims | undefined
 
   /** `errors` of the pack: specs that no route lists. */
   constructor(pack: PackFacts & Pick<Pack, 'errors'>) {
@@ -124,7 +138,7 @@ export class Registrations {
     return { pack, routes, events, frames, outFrames, errors }
   }
 
-  claims(): readonly Claim[] {
+  claims(): Claims {
     this.#claims ??= claimsOf(this.surface())
     return this.#claims
   }
@@ -201,17 +215,25 @@ export class Registry {
   readonly #active: Registrations[] = []
   /** What packs had that are away, by their names. */
   readonly #away = new Map<string, Pick<Registrations, 'facts' | 'routes' | 'frames'>>()
-  readonly #taken = new Taken()
+  readonly #kernel: Claims
 
   /** `kernel`: what the kernel itself answers and sends; packs must not clash with it either. */
   constructor(kernel: Surface) {
-    this.#taken.put(kernel, claimsOf(kernel))
+    this.#kernel = claimsOf(kernel)
   }
 
-  /** Text of the first clash with what is mounted, or within the candidate itself. What is mounted was held against the others when it came. */
+  /** Text of a clash with what is mounted, or within the candidate itself. What is mounted was held against the others when it came. */
   clash(candidate: Registrations): string | undefined {
-    for (const entry of this.#active) this.#taken.put(entry, entry.claims())
-    return this.#taken.clash(candidate.claims())
+    const claims = candidate.claims()
+    const others = this.#active.filter(entry => entry !== candidate).map(entry => entry.claims())
+    for (const taken of [this.#kernel, ...others]) {
+      for (const claim of claims.byKey.values()) {
+        const other = taken.byKey.get(claim.key)
+        const clash = other && clashOf(claim, other)
+        if (clash !== undefined) return clash
+      }
+    }
+    return claims.clash
   }
 
   /** A pack goes, and may come back: until then its routes and frames answer that it is away (`Activity.absence`). */
@@ -226,11 +248,7 @@ export class Registry {
 
   publish(entry: Registrations): () => void {
     this.#away.delete(entry.pack)
-    const remove = added(this.#active, entry)
-    return () => {
-      this.#taken.put(entry, [])
-      remove()
-    }
+    return added(this.#active, entry)
   }
 
   /** What is on the wire now. Of packs that are away what is asked of them, where nobody else has taken its place. */
@@ -265,47 +283,6 @@ export class Registry {
 /** A route that gives way to others clashes only with another one that does. */
 function clashKey(spec: AnyRoute): string {
   return spec.fallback ? `${routeKey(spec)} (fallback)` : routeKey(spec)
-}
-
-/** What is taken on the wire, by whom. */
-class Taken {
-  readonly #of = new Map<object, readonly Claim[]>()
-  /** By key, the first one first. */
-  readonly #claims = new Map<string, Claim[]>()
-
-  /** Replaces what an owner had. */
-  put(owner: object, claims: readonly Claim[]): void {
-    const old = this.#of.get(owner)
-    if (old === claims) return
-    for (const claim of old ?? []) {
-      const left = this.#claims.get(claim.key)?.filter(other => other !== claim) ?? []
-      if (left.length > 0) this.#claims.set(claim.key, left)
-      else this.#claims.delete(claim.key)
-    }
-    for (const claim of claims) {
-      const others = this.#claims.get(claim.key)
-      if (others) others.push(claim)
-      else this.#claims.set(claim.key, [claim])
-    }
-    if (claims.length > 0) this.#of.set(owner, claims)
-    else this.#of.delete(owner)
-  }
-
-  /** The first clash of a pack's claims with those of others, or with each other. */
-  clash(claims: readonly Claim[]): string | undefined {
-    const own = new Map<string, Claim>()
-    for (const claim of claims) {
-      for (const other of this.#claims.get(claim.key) ?? []) {
-        const clash = other.pack === claim.pack ? undefined : clashOf(claim, other)
-        if (clash !== undefined) return clash
-      }
-      const before = own.get(claim.key)
-      const clash = before && clashOf(claim, before)
-      if (clash !== undefined) return clash
-      own.set(claim.key, before ?? claim)
-    }
-    return undefined
-  }
 }
 
 /** One name, one shape: clients are generated from it. Copies that say the same are fine. */
