@@ -50,7 +50,7 @@ async function lastLines(file: FileHandle, size: number, count: number): Promise
   return count === 0 ? [] : lines.slice(-count)
 }
 
-/** Until Ctrl+C. A log that was shortened or replaced is read from its beginning. */
+/** Until Ctrl+C. A log that was shortened is read from its beginning, one that was replaced to its end before. */
 async function follow(
   path: string,
   first: FileHandle,
@@ -62,17 +62,7 @@ async function follow(
   let ino = (await file.stat()).ino
   let at = size
   let rest = Buffer.alloc(0)
-  const look = async () => {
-    const now = await openFile(path).catch(() => undefined) // replaced right now: the next look finds it
-    if (!now) return
-    const stat = await now.stat()
-    if (stat.ino !== ino || stat.size < at) {
-      if (file !== first) await file.close()
-      file = now
-      ino = stat.ino
-      at = 0
-      rest = Buffer.alloc(0)
-    } else await now.close()
+  const readOn = async () => {
     for (;;) {
       const { bytesRead, buffer } = await file.read(Buffer.alloc(chunkBytes), 0, chunkBytes, at)
       if (bytesRead === 0) return
@@ -83,6 +73,21 @@ async function follow(
         rest = rest.subarray(end + 1)
       }
     }
+  }
+  const look = async () => {
+    const now = await openFile(path).catch(() => undefined) // replaced right now: the next look finds it
+    if (!now) return
+    const stat = await now.stat()
+    if (stat.ino === ino && stat.size >= at) await now.close()
+    else {
+      if (stat.ino !== ino) await readOn() // what came to the one before since the last look
+      if (file !== first) await file.close()
+      file = now
+      ino = stat.ino
+      at = 0
+      rest = Buffer.alloc(0)
+    }
+    await readOn()
   }
   let looking = Promise.resolve()
   const changed = () => {

@@ -1,6 +1,7 @@
 /** The commands against a running server, and on homes without one. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { appendFileSync, renameSync, writeFileSync } from 'node:fs'
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -202,6 +203,8 @@ test('the log is shown in readable lines, from its end, above a level, and follo
   let interrupt: () => void = () => undefined
   const seen = latch()
   const begun = latch()
+  const replaced = latch()
+  const shortened = latch()
   const following = command(home, ['logs', '-f', '-n', '1'], {
     onInterrupt: stop => {
       interrupt = stop
@@ -209,13 +212,25 @@ test('the log is shown in readable lines, from its end, above a level, and follo
     hear: text => {
       begun.open()
       if (text.includes('fresh')) seen.open()
+      if (text.includes('first of the new')) replaced.open()
+      if (text.includes('cut')) shortened.open()
     }
   })
   await begun.opened
   await appendFile(file, `${JSON.stringify({ level: 30, msg: 'fresh' })}\n`)
   await seen.opened
+
+  const told = (msg: string) => `${JSON.stringify({ level: 30, msg })}\n`
+  appendFileSync(file, told('last of the old'))
+  renameSync(file, `${file}.1`)
+  writeFileSync(file, told('first of the new'))
+  await replaced.opened
+  writeFileSync(file, told('cut'))
+  await shortened.opened
   interrupt()
-  assert.equal((await following).code, 0)
+  const { code, stdout } = await following
+  assert.equal(code, 0)
+  assert.deepEqual(stdout.match(/last of the old|first of the new|cut/g), ['last of the old', 'first of the new', 'cut'])
 })
 
 test('the completions are scripts that the shells understand', async () => {
