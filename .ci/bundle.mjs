@@ -47,20 +47,21 @@ const asValues = code =>
     'exports[$1] = $2;'
   )
 
-/** Native parts and programs are found beside their own package.json. */
+/** Native parts and programs are found beside their own package.json; of `ws`, bundlers of web pages take what it has for browsers. */
 const external = ['level', '@vscode/ripgrep', 'node-pty']
+const externalOfClient = [...external, 'ws']
 const dir = join('dist', 'bundle')
 const started = Date.now()
 
 /** Writes the chunks of some sources, each with its code changed by `change`; resolves to what each source exports. */
-async function write(input, output, change = code => code) {
+async function write(input, output, { change = code => code, external: apart = external } = {}) {
   const finish = {
     name: 'finish',
     generateBundle(_, files) {
       for (const file of Object.values(files)) if (file.type === 'chunk') file.code = change(inAscii(file.code))
     }
   }
-  const bundle = await rolldown({ input, platform: 'node', external, logLevel: 'warn' })
+  const bundle = await rolldown({ input, platform: 'node', external: apart, logLevel: 'warn' })
   const written = await bundle.write({ dir, sourcemap: true, comments: false, plugins: [finish], ...output })
   await bundle.close()
   return new Map(written.output.flatMap(chunk => (chunk.isEntry ? [[chunk.name, chunk.exports]] : [])))
@@ -83,7 +84,8 @@ for (const name of readdirSync(dir)) if (!before.includes(name)) rmSync(join(dir
 writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n')
 await write(
   { client: 'client/index.ts', ...Object.fromEntries(workers) },
-  { format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' }
+  { format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' },
+  { external: externalOfClient }
 )
 for (const [name] of workers) writeFileSync(join(dir, `${name}.js`), `void import('./${name}.mjs')\n`)
 await write({ load: 'features/cli/load-bundle.ts' }, { format: 'cjs', strict: true, entryFileNames: '[name].js' })
@@ -105,7 +107,7 @@ const exported = await write(
     strict: true,
     codeSplitting: { groups: [{ name: 'base', test: isBase }] }
   },
-  code => asValues(throughLoader(code))
+  { change: code => asValues(throughLoader(code)) }
 )
 const start = (when, name) => `const { load, startHooks } = require('./load.js')\n${when}startHooks()\nload('${name}')\n`
 writeFileSync(join(dir, 'isolated.js'), start('', 'child-main.js'))

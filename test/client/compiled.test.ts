@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { rolldown } from 'rolldown'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 import { fakeUpstream } from '../helpers/fake-upstream.ts'
@@ -123,6 +124,26 @@ test('a program on the client compiles strictly with TypeScript 5.9 and 7, for N
   assert.equal(told.sessions.length, 1)
   assert.equal(told.missing, 40401)
   assert.ok(told.cursor.seq > 0)
+})
+
+test('a web page is bundled with the client without anything of Node', async () => {
+  const dir = await project([], [])
+  await writeFile(join(dir, 'page.js'), "import { createClient } from 'svc-code/client'\nglobalThis.page = createClient\n")
+  const warnings: string[] = []
+  const bundle = await rolldown({
+    input: join(dir, 'page.js'),
+    platform: 'browser',
+    onLog: (_, { message }) => void warnings.push(message)
+  })
+  const { output } = await bundle.generate({ format: 'esm' })
+  await bundle.close()
+  assert.deepEqual(warnings, [])
+  const imported = output.flatMap(chunk => (chunk.type === 'chunk' ? [...chunk.imports, ...chunk.dynamicImports] : []))
+  assert.deepEqual(
+    imported.filter(name => !output.some(({ fileName }) => fileName === name)),
+    []
+  )
+  assert.ok(output.reduce((sum, chunk) => sum + (chunk.type === 'chunk' ? chunk.code.length : 0), 0) < 60_000)
 })
 
 test('the client door loads nothing of the server', async () => {
