@@ -164,7 +164,7 @@ export class HttpExchange implements Exchange {
     return last => {
       if (keep) leave(() => res.end(last))
       else if (last !== undefined) res.write(last)
-      if (!isRead) swallow(req, res, keep)
+      if (!isRead) swallow(req, res, { keep, patient: this.#isKnown })
     }
   }
 
@@ -183,7 +183,7 @@ export class HttpExchange implements Exchange {
       const keep = this.#mayKeep
       res.writeHead(reply.status, { ...reply.headers, ...(keep ? {} : { connection: 'close' }) })
       await pipeline(reply.body, res, { end: keep })
-      if (!req.complete) swallow(req, res, keep)
+      if (!req.complete) swallow(req, res, { keep, patient: this.#isKnown })
       else if (!keep) res.end()
       return reply.status
     } finally {
@@ -202,6 +202,10 @@ export class HttpExchange implements Exchange {
     return this.#req.complete || !this.#hasBody || Number(announced ?? Number.POSITIVE_INFINITY) <= this.#keepBytes
   }
 
+  get #isKnown(): boolean {
+    return this.principal !== anonymous
+  }
+
   cut(): void {
     this.#res.destroy()
   }
@@ -218,15 +222,17 @@ function requestId(given: string): string | undefined {
 
 /** Time within which an unread body that fits must have arrived, ms. */
 const bodyMs = 300_000
-/** How much of an unwanted body is swallowed, and how long, so that the client gets to read the reply before the connection ends. */
+/** How much of an unwanted body is swallowed, and for how long, so that the client gets to read the reply before the connection ends. */
 const lingerBytes = 16 * 1_048_576
 const lingerMs = 2_000
+/** The same of a known client, however much it is, counted from its last byte, ms. */
+const patientMs = 30_000
 
 /**
  * Takes care of a body that nobody read: one that may be kept is swallowed and the connection lives on; otherwise the reply, written
- * already, ends after the client had time to read it.
+ * already, ends after the client had time to read it. A browser reads one with status 200 behind its whole body alone.
  */
-function swallow(req: IncomingMessage, res: ServerResponse, keep: boolean): void {
+function swallow(req: IncomingMessage, res: ServerResponse, { keep, patient }: { keep: boolean; patient: boolean }): void {
   let taken = 0
   const done = () => {
     clearTimeout(timer)
@@ -235,9 +241,10 @@ function swallow(req: IncomingMessage, res: ServerResponse, keep: boolean): void
   }
   const count = (chunk: Buffer) => {
     taken += chunk.length
-    if (taken > lingerBytes) done()
+    if (patient && !keep) timer.refresh()
+    else if (taken > lingerBytes) done()
   }
-  const timer = setTimeout(() => (keep ? req.destroy() : done()), keep ? bodyMs : lingerMs)
+  const timer = setTimeout(() => (keep ? req.destroy() : done()), keep ? bodyMs : patient ? patientMs : lingerMs)
   timer.unref()
   req.on('error', () => undefined) // 'close' follows
   req.once('close', done)

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
 import { type AnyRoute, defineRoute } from '../../kernel/contract.ts'
 import { AppError, errorSpec, invalid, PersistenceFailed } from '../../kernel/errors.ts'
 import { Type } from '../../kernel/schema.ts'
-import { startHttp } from './http-fixture.ts'
+import { type Fixture, startHttp } from './http-fixture.ts'
 
 const json = { 'content-type': 'application/json' }
 const Label = Type.Object({ label: Type.String({ minLength: 1 }) })
@@ -439,6 +441,34 @@ test('a reply to an upload that nobody reads reaches the client', async t => {
   http.mount([spec, () => 'not interested'])
   const answer = await http.send('POST', '/api/v1/files', { body: Buffer.alloc(5_000_000) })
   assert.deepEqual([answer.json.data, answer.headers.connection], ['not interested', 'close'])
+})
+
+/** Sends a body as browsers do, who read the answer behind all of it; resolves to the answer, or to why the body could not be sent. */
+async function sentWhole({ port }: Fixture, token: string, megabytes: number): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  const lines = [
+    'Host: localhost',
+    `Authorization: Bearer ${token}`,
+    'Content-Type: application/json',
+    `Content-Length: ${megabytes}000000`
+  ]
+  socket.write(['POST /api/v1/things HTTP/1.1', ...lines, '', ''].join('\r\n'))
+  try {
+    await pipeline(Readable.from(Array(megabytes).fill(Buffer.alloc(1_000_000, 'x'))), socket, { end: false })
+    if (socket.readableLength === 0) await once(socket, 'readable')
+    return String(socket.read())
+  } catch (error) {
+    return String(error)
+  } finally {
+    socket.destroy()
+  }
+}
+
+test('a known client reads why its body was refused when it has sent all of it; of others little is taken', async t => {
+  const http = await startHttp(t)
+  http.mount([post, echo])
+  assert.match(await sentWhole(http, http.token, 40), /^HTTP\/1\.1 200 .*is larger than/s)
+  assert.doesNotMatch(await sentWhole(http, 'wrong', 40), /^HTTP/)
 })
 
 test('a connection survives a small body that nobody reads', async t => {
