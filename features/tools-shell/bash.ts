@@ -38,6 +38,8 @@ export const CLOSE_GRACE_MS = 200
 /** The same when the turn is aborted, at most: the runner gives a call up after 2 s, and nothing of it may be left by then. */
 const ABORT_GRACE_MS = 1000
 
+let reading: Promise<typeof import('./rules/read-line.ts')> | undefined
+
 export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
   return {
     name: 'Bash',
@@ -52,7 +54,8 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       const cwd = directory(args.cwd, env.cwd)
       const real = (await lookAt(cwd))?.isDirectory() ? await realAt(cwd) : undefined
       if (real === undefined) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
-      const { readLine } = await import('./rules/read-line.ts') // with the first command
+      reading ??= import('./rules/read-line.ts') // with the first command; an import walks through the loader each time
+      const { readLine } = await reading
       const around = { home: ports.home, cwd: env.cwd, agent_dir: env.agent.dir }
       const read = await readLine(args.command, { shell: ports.shell, cwd, around })
       return {

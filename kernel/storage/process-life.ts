@@ -1,5 +1,6 @@
 /** Is that process still the one we knew? By process id, start time and the place where its id means anything. And whose is a temporary file. */
 import { createHash, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { readFile, readlink, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 
@@ -38,7 +39,7 @@ export async function stateOf(identity: ProcessIdentity): Promise<'alive' | 'gon
 /** When a process started (boot and clock ticks since then, Linux), or undefined where the system does not tell or it is gone. */
 export async function processStart(pid: number): Promise<string | undefined> {
   try {
-    const stat = await readStat(pid)
+    const stat = readStat(pid)
     return stat && `${await bootId()}:${stat.ticks}`
   } catch {
     return undefined // not readable now (too many open files): the id alone has to do
@@ -58,7 +59,7 @@ export async function isProcessAlive(pid: number, start?: string): Promise<boole
   }
   if (process.platform !== 'linux') return true
   try {
-    const stat = await readStat(pid)
+    const stat = readStat(pid)
     if (!stat) return start === undefined
     if (stat.state === 'Z' || stat.state === 'X') return false
     return start === undefined || start === `${await bootId()}:${stat.ticks}`
@@ -68,10 +69,10 @@ export async function isProcessAlive(pid: number, start?: string): Promise<boole
 }
 
 /** Undefined when the process (or /proc) is not there; throws when it cannot be read for another reason. */
-async function readStat(pid: number): Promise<{ state: string; ticks: string } | undefined> {
+function readStat(pid: number): { state: string; ticks: string } | undefined {
   let text: string
   try {
-    text = await readFile(`/proc/${pid}/stat`, 'utf8')
+    text = readFileSync(`/proc/${pid}/stat`, 'utf8') // from memory: another thread would take far longer to be asked
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ESRCH') return undefined
