@@ -254,10 +254,8 @@ class HeldLease implements Lease {
     return this.#lock.wasHeld
   }
 
-  async check(): Promise<void> {
-    if (this.#lost) throw new LeaseLost(this.dir)
-    if (this.#sure()) return
-    await this.look()
+  check(): Promise<void> | undefined {
+    return !this.#lost && this.#sure() ? undefined : this.look()
   }
 
   /** Looks at the disk. */

@@ -62,8 +62,8 @@ export class LeaseLost extends AppError {
 
 /** What writes of a file that a lease guards have to pass. */
 export interface Fence {
-  /** Rejects with LeaseLost unless the lease is ours: what was done before the call, nobody has overtaken. */
-  check(): Promise<void>
+  /** Rejects with LeaseLost unless the lease is ours: what was done before the call, nobody has overtaken. Undefined: that is sure at once. */
+  check(): Promise<void> | undefined
   /** The same, by the disk. */
   look(): Promise<void>
   /** A path for a temporary file, from where it can be renamed only as long as the lease is ours. */
@@ -176,7 +176,12 @@ async function writeTemporary(
 }
 
 /** Writes where an open file is: few bytes on this thread while it is quick, others, and what is left of them, by another one. */
-export async function writeBytes(handle: node.FileHandle, parts: readonly Uint8Array[], files: FileCalls, thread = here): Promise<void> {
+export function writeBytes(
+  handle: node.FileHandle,
+  parts: readonly Uint8Array[],
+  files: FileCalls,
+  thread = here
+): Promise<void> | undefined {
   let left = parts.reduce((sum, part) => sum + part.length, 0)
   let rest = parts
   const took = (bytes: number) => {
@@ -188,7 +193,10 @@ export async function writeBytes(handle: node.FileHandle, parts: readonly Uint8A
     const taken = thread.run(() => files.writeNow?.(handle, rest))
     if (taken !== undefined) took(taken)
   }
-  while (left > 0) took((await handle.writev([...rest])).bytesWritten)
+  const write = async () => {
+    while (left > 0) took((await handle.writev([...rest])).bytesWritten)
+  }
+  return left > 0 ? write() : undefined
 }
 
 /** What follows the bytes that were taken. */

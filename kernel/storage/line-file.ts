@@ -95,11 +95,13 @@ export class LineFiles {
     return this.#queue.run(file, async () => {
       const lines = typeof given === 'function' ? await given() : given
       const fence = this.#options.fenceOf?.(file)
-      const opened = await this.#get(file, known, fence)
+      const opened = this.#kept(file, known, fence) ?? (await this.#get(file, known, fence))
       try {
-        await writeBytes(opened.handle, lines, this.#files, this.#here)
+        const slow = writeBytes(opened.handle, lines, this.#files, this.#here)
+        if (slow) await slow
         if (this.#options.flush === 'each') await opened.handle.datasync()
-        await fence?.check()
+        const doubt = fence?.check()
+        if (doubt) await doubt
       } catch (error) {
         if (error instanceof LeaseLost) {
           await this.#leave(file)
@@ -223,19 +225,20 @@ export class LineFiles {
     return this.#open.get(file)?.end ?? this.#cutTo.get(file)
   }
 
-  async #get(file: string, known: KnownEnd | 'empty' | undefined, fence: Fence | undefined): Promise<OpenFile> {
+  /** The file as the last append left it, unless something came in between. */
+  #kept(file: string, known: KnownEnd | 'empty' | undefined, fence: Fence | undefined): OpenFile | undefined {
     const kept = this.#open.get(file)
-    if (kept && kept.fence !== fence) await this.#close(file)
-    else if (kept) {
-      const { end } = kept
-      const isMeant = known === undefined || (known === 'empty' ? end === 0 : known.end === end)
-      if (isMeant && isOurs(kept)) {
-        this.#open.delete(file)
-        this.#open.set(file, kept)
-        return kept
-      }
-      await this.#close(file)
-    }
+    if (!kept || kept.fence !== fence) return undefined
+    const isMeant = known === undefined || kept.end === (known === 'empty' ? 0 : known.end)
+    if (!isMeant || !isOurs(kept)) return undefined
+    this.#open.delete(file)
+    this.#open.set(file, kept)
+    return kept
+  }
+
+  /** Opens it, anew where it is open. */
+  async #get(file: string, known: KnownEnd | 'empty' | undefined, fence: Fence | undefined): Promise<OpenFile> {
+    await this.#close(file)
     const opened = await this.#make(file, known, fence)
     this.#open.set(file, opened)
     await this.#evict()

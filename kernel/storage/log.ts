@@ -49,14 +49,7 @@ export class Logs {
     const codec = codecOf<V>(spec)
     const place = (id: string) => fileOf(dir, id, '.jsonl')
     return {
-      append: async (id, ...records) => {
-        const file = place(id)
-        if (records.length === 0) return { at: [], end: await this.#after(file, () => this.#lines.end(file)) }
-        return this.#append(
-          file,
-          records.map(record => encode(codec, record))
-        )
-      },
+      append: (id, ...records) => this.#append(() => place(id), codec, records),
       read: async id => {
         const records: V[] = []
         for await (const { value } of this.#scan(() => place(id), codec, {})) records.push(value)
@@ -86,7 +79,10 @@ export class Logs {
     await this.#lines.close()
   }
 
-  async #append(file: string, lines: readonly Buffer[]): Promise<LogPositions> {
+  async #append<V>(placed: () => string, codec: Codec<V>, records: readonly V[]): Promise<LogPositions> {
+    const file = placed()
+    if (records.length === 0) return { at: [], end: await this.#after(file, () => this.#lines.end(file)) }
+    const lines = records.map(record => encode(codec, record))
     const data = Buffer.concat(lines)
     const waiting = this.#waiting.get(file) ?? 0
     if (waiting > 0 && waiting + data.length > waitingBytes) throw this.#refused(`${this.#name(file)}: the disk does not keep up`)
