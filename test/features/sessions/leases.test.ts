@@ -30,11 +30,11 @@ test('a server that begins to beat removes the beats of servers that are gone, a
   const leases = new Leases({ home, server_id: 'MINE', log: { warn: (...line: unknown[]) => void warned.push(line) } })
   const lease = await leases.acquire(join(home, 'sessions', 's1'))
   assert.deepEqual((await readdir(dir)).sort(), ['ALIVE', 'ALIVE.taken', 'ELSEWHERE', 'MINE', 'OLDER_VERSION'])
-  assert.match(await readFile(join(dir, 'MINE'), 'utf8'), new RegExp(`^0+\\d\\{"pid":${process.pid},`))
+  assert.match(await readFile(join(dir, 'MINE'), 'utf8'), new RegExp(`^\\d{12}\\{"pid":${process.pid},`))
 
   await lease?.release()
   const again = await leases.acquire(join(home, 'sessions', 's1'))
-  assert.match(await readFile(join(dir, 'MINE'), 'utf8'), /^0+\d\{"pid":/)
+  assert.match(await readFile(join(dir, 'MINE'), 'utf8'), /^\d{12}\{"pid":/)
   await again?.release()
   await leases.close()
   assert.ok(!(await readdir(dir)).includes('MINE'))
