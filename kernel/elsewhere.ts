@@ -107,7 +107,7 @@ export interface RemoteAck {
   readonly details?: never
 }
 
-/** What a subscription asks for; while it is tried, what is left of that. */
+/** What a subscription asks for; while it is tried elsewhere, what is left of that. */
 export interface SubscribeWish {
   /** Subjects to show; null shows all, undefined keeps the filter of an earlier subscription. */
   filter?: readonly string[] | null | undefined
@@ -127,25 +127,20 @@ export interface Subscribed {
   readonly later?: boolean
 }
 
-/** What one client of this server has at others. Its messages go to the client as they come. */
+/** What one client of this server has of sessions wherever they are. Its messages from other servers go to the client as they come. */
 export interface Remote {
+  /** It is subscribed to the session, or will be, at another server. */
   has(session_id: string): boolean
-  /** Those that it subscribed to. */
+  /** Those. */
   sessions(): string[]
-  /** Asks with a frame that is about a session. Rejects with `Unreached` when it was not sent. */
-  ask(place: Place, session_id: string, frame: RemoteFrame): Promise<RemoteAck>
-  /** Rejects with `Unreached`; the wish is what is left then. */
-  subscribe(place: Place, session_id: string, wish: SubscribeWish): Promise<Subscribed>
+  /** Asks with a frame that is about a session; undefined: the session is here, and so is the answer. Rejects with OwnerSilent. */
+  ask(session_id: string, frame: RemoteFrame): Promise<RemoteAck | undefined>
+  /** Rejects with OwnerSilent; with `orLater` the session is followed instead, at once when its server is silent. */
+  subscribe(session_id: string, wish: SubscribeWish, orLater: boolean): Promise<Subscribed>
+  /** At other servers. */
   unsubscribe(session_id: string): Promise<void>
   /** Subscribes as soon as somebody has the session. Who missed something by then is told to resync. */
   follow(session_id: string, wish: SubscribeWish): void
-  /** Ends `follow`; answers what was not subscribed yet. Its replay stays awaited when it has a cursor, until the caller gives it up. */
-  stop(session_id: string): Promise<SubscribeWish | undefined>
-  /**
-   * The session is subscribed anew, elsewhere: what the client has of it, or waits for, ends, and `wish` takes from that what it does not ask
-   * for itself. What this answers is called when the new subscription has begun.
-   */
-  handOver(session_id: string, wish: SubscribeWish): Promise<() => void>
   /** An event that reaches everyone came another way: it is the client's unless a subscription has brought it, or will. */
   offer(event: SharedEvent): void
   close(): void
@@ -173,11 +168,14 @@ export interface RemotePorts {
   filterField(): string | undefined
   /** See `onceKey`. */
   once(type: string, session_id: string, seq: number): string | undefined
-  /**
-   * Subscribes anew, wherever the session is; with the mark. Rejects with OwnerSilent, soon when its server is silent or it is not `wanted`
-   * any more.
-   */
-  subscribe(session_id: string, wish: SubscribeWish, wanted: () => boolean): Promise<Subscribed>
+  /** The server that has the session; undefined: this one, or nobody. */
+  find(session_id: string): Promise<Place | undefined>
+  /** Subscribes to a session of this server. Rejects with SessionMoved. */
+  subscribe(session_id: string, wish: SubscribeWish): Promise<Subscribed>
+  /** Ends that. */
+  leave(session_id: string): void
+  /** See `Streams.written`. */
+  written(session_id: string): Watermark | undefined
   /** `at` undefined: where this server's journal of the session is. */
   resync(session_id: string, reason: ResyncReason, at: Cursor | undefined): void
 }

@@ -21,7 +21,8 @@ export {
   type SharedEvent,
   type Subscribed,
   type SubscribeWish,
-  Unreached
+  Unreached,
+  whereverItIs
 } from './elsewhere.ts'
 export {
   AppError,

@@ -7,9 +7,9 @@ import { clientOver, takeClient } from './clients.ts'
 import { Directory, type Entry } from './directory.ts'
 import { dialChannel, homeSecret, listenToChannels, NoAnswer } from './handshake.ts'
 import { Link } from './link.ts'
-import { ClientRemote } from './remote.ts'
 import { answering, Requests } from './requests.ts'
 import type { PeerTopic } from './service.ts'
+import { ClientSessions } from './wherever.ts'
 
 /** With the id of the server that dials. */
 const linkPurpose = 'link '
@@ -57,7 +57,7 @@ export class Mesh {
     this.#ports = ports
     this.#directory = new Directory(ports.home, ports.server_id)
     this.#answering = answering(ports.relays)
-    ports.relays.setRemote((client, here) => new ClientRemote(client, here))
+    ports.relays.setRemote((client, here) => new ClientSessions(client, here))
   }
 
   /** Listens, and resolves when the servers that are there already are known. */

@@ -8,7 +8,6 @@ import {
   type Cursor,
   OwnerSilent,
   type Place,
-  type Remote,
   type RemoteAck,
   type RemoteClient,
   type RemoteFrame,
@@ -62,9 +61,18 @@ const maxLeft = 1000
 /** Held events beyond these are let go: the client has not subscribed for so long that it reads the state anew anyway. */
 const maxHeld = 1000
 
-export class ClientRemote implements Remote {
+/** What a `ClientRemote` needs of this server. */
+interface Ports extends Pick<RemotePorts, 'filterField' | 'once' | 'resync'> {
+  /**
+   * Subscribes anew, wherever the session is; with the mark. Rejects with OwnerSilent, soon when its server is silent or it is not `wanted`
+   * any more.
+   */
+  subscribe(session_id: string, wish: SubscribeWish, wanted: () => boolean): Promise<Subscribed>
+}
+
+export class ClientRemote {
   readonly #connection: RemoteClient
-  readonly #ports: RemotePorts
+  readonly #ports: Ports
   readonly #links = new Map<string, Promise<Link>>()
   readonly #subscriptions = new Map<string, Subscription>()
   /** Sessions that it waits for until anybody has them. */
@@ -74,7 +82,7 @@ export class ClientRemote implements Remote {
   /** Sessions of which the client asked for something else there, without a subscription. */
   readonly #others = new Map<string, Link>()
 
-  constructor(connection: RemoteClient, ports: RemotePorts) {
+  constructor(connection: RemoteClient, ports: Ports) {
     this.#connection = connection
     this.#ports = ports
   }
@@ -87,6 +95,7 @@ export class ClientRemote implements Remote {
     return [...new Set([...this.#subscriptions.keys(), ...this.#following.keys()])]
   }
 
+  /** Asks with a frame that is about a session. Rejects with `Unreached` when it was not sent. */
   async ask(place: Place, session_id: string, { subscribes, bytes, ...frame }: RemoteFrame): Promise<RemoteAck> {
     const link = await this.#link(place)
     const known = this.#subscriptions.get(session_id)
@@ -116,6 +125,7 @@ export class ClientRemote implements Remote {
     }
   }
 
+  /** Rejects with `Unreached`; the wish is what is left then. */
   async subscribe(place: Place, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
     const link = await this.#link(place)
     const over = await this.handOver(session_id, wish, link)
@@ -198,6 +208,7 @@ export class ClientRemote implements Remote {
     })
   }
 
+  /** Ends `follow`; answers what was not subscribed yet. Its replay stays awaited when it has a cursor, until the caller gives it up. */
   async stop(session_id: string): Promise<SubscribeWish | undefined> {
     const known = this.#following.get(session_id)
     if (!known) return undefined
@@ -212,6 +223,10 @@ export class ClientRemote implements Remote {
     return known
   }
 
+  /**
+   * The session is subscribed anew, elsewhere: what the client has of it, or waits for, ends, and `wish` takes from that what it does not ask
+   * for itself. What this answers is called when the new subscription has begun.
+   */
   async handOver(session_id: string, wish: SubscribeWish, to?: Link): Promise<() => void> {
     let awaited = 0
     const inherit = (left: SubscribeWish | undefined) => {

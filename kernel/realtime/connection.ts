@@ -1,6 +1,6 @@
 /** One client: what it subscribed to, what is hidden from it, and its way out with one order, a byte budget and a hold for replays. */
 import type { Principal } from '../access/principal.ts'
-import type { Remote, SharedEvent, SubscribeWish } from '../elsewhere.ts'
+import type { Remote, SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { SlotHost } from '../lifecycle/slot.ts'
@@ -160,20 +160,10 @@ export class ClientConnection extends SlotHost implements Connection {
     return this.#filters.has(session_id)
   }
 
-  /** What it has at other servers, made with the first use. */
-  get remote(): Remote | undefined {
-    this.#remote ??= this.#keeper.remote(this)
+  /** What it has at other servers; `make`: with the first use, when there are some. A client of another server has none. */
+  remote(make: boolean): Remote | undefined {
+    if (make && !this.relayed) this.#remote ??= this.#keeper.remote(this)
     return this.#remote
-  }
-
-  /** See `Remote.stop`. */
-  stopFollowing(session_id: string): Promise<SubscribeWish | undefined> | undefined {
-    return this.#remote?.stop(session_id)
-  }
-
-  /** The session that it subscribed to is at another server. */
-  subscribedRemotely(session_id: string): boolean {
-    return this.#remote?.has(session_id) === true
   }
 
   /** Sessions of this server that it subscribed to, in order of subscription. */

@@ -121,7 +121,7 @@ export class Connections {
       const filter = connection.filterOf(session_id)
       this.#subscriptions.leave(connection, session_id)
       this.#subscriptions.sendResync(connection, session_id, 'buffer_overflow', at ?? { seq: 0 })
-      connection.remote?.follow(session_id, { filter, cursor: at })
+      connection.remote(true)?.follow(session_id, { filter, cursor: at })
     }
   }
 
@@ -159,15 +159,15 @@ export class Connections {
   }
 
   #portsOf(connection: ClientConnection): RemotePorts {
-    const { subject, spec } = this.#realtime
+    const { hooks, subject, spec } = this.#realtime
     const subscriptions = this.#subscriptions
     return {
       filterField: () => subject()?.filter,
       once: (type, session_id, seq) => onceKey(spec(type), session_id, seq),
-      subscribe: async (session_id, wish, wanted) => {
-        const subscribed = await subscriptions.attempt(connection, session_id, wish, cause => cause.silent || !wanted())
-        return { ...subscribed, mark: subscribed.mark ?? subscriptions.written(session_id) }
-      },
+      find: session_id => hooks.elsewhere.promise(session_id),
+      subscribe: (session_id, wish) => subscriptions.subscribeHere(connection, session_id, wish),
+      leave: session_id => subscriptions.leave(connection, session_id),
+      written: session_id => subscriptions.written(session_id),
       resync: (session_id, reason, at) =>
         subscriptions.sendResync(connection, session_id, reason, at ?? subscriptions.written(session_id) ?? { seq: 0 })
     }

@@ -103,10 +103,7 @@ export class Frames {
     const { type, payload, bytes } = frame
     const { session_id } = (payload ?? {}) as { session_id?: unknown }
     if (typeof session_id !== 'string' || !(spec.payload as TObject).properties?.session_id) return undefined
-    await this.#subscriptions.catchUp(connection, session_id)
-    return await this.#subscriptions.elsewhere(connection, session_id, (place, remote) =>
-      remote.ask(place, session_id, { type, payload, bytes, subscribes: spec.subscribes })
-    )
+    return await this.#subscriptions.ask(connection, session_id, { type, payload, bytes, subscribes: spec.subscribes })
   }
 
   async #ask(mounted: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack> {

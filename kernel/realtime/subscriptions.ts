@@ -6,17 +6,15 @@
 import type { Gate } from '../access/gate.ts'
 import type { EventSpec } from '../contract.ts'
 import {
-  atOwner,
-  type Place,
   type Remote,
+  type RemoteAck,
+  type RemoteFrame,
   SessionMoved,
   type Subscribed,
   type SubscribeWish,
-  type Unreached,
   whereverItIs
 } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
-import { AppError, OwnerSilent } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { ClientConnection } from './connection.ts'
@@ -51,9 +49,6 @@ interface Replay {
   readonly release: () => void
 }
 
-/** Nobody waits for a server that could not be reached. */
-type Gone = (cause: Unreached) => boolean
-
 type Start = Replay | Exclude<Decision, { kind: 'replay' }> | { readonly kind: 'gone' }
 
 export class Subscriptions {
@@ -66,71 +61,28 @@ export class Subscriptions {
   }
 
   /**
-   * Resolves when everything the cursor asked for was sent and the connection is live. Rejects with OwnerSilent; with `orLater` the session is
-   * followed instead, at once when its server is silent.
+   * Resolves when everything the cursor asked for was sent and the connection is live, wherever the session is. Rejects with OwnerSilent;
+   * `orLater`: see `Remote.subscribe`.
    */
-  async subscribe(connection: ClientConnection, session_id: string, asked: SubscribeWish, orLater = false): Promise<Subscribed> {
+  async subscribe(connection: ClientConnection, session_id: string, wish: SubscribeWish, orLater = false): Promise<Subscribed> {
     if (!isStreamId(session_id)) return { found: false, resync: false }
-    const before = await connection.stopFollowing(session_id)
-    const { filter = before?.filter, cursor = before?.cursor } = asked
-    return await this.#instead(connection, session_id, before, { filter, cursor, more: before?.more }, orLater)
+    const remote = this.#remote(connection)
+    if (remote) return await remote.subscribe(session_id, wish, orLater)
+    return await whereverItIs(() => this.subscribeHere(connection, session_id, wish))
   }
 
-  /** What the connection waits for of a session is subscribed before it asks for more of it, as `Remote.follow` does. Rejects with OwnerSilent. */
-  async catchUp(connection: ClientConnection, session_id: string): Promise<void> {
-    const before = await connection.stopFollowing(session_id)
-    if (!before) return
-    const from = before.cursor?.seq
-    const { found, resync, mark = this.written(session_id) } = await this.#instead(connection, session_id, before, before, false)
-    // Text may have streamed between the events that were missed.
-    if (found && !resync && mark && mark.seq !== from) this.sendResync(connection, session_id, 'buffer_overflow', mark)
+  /** What it has at other servers, when there are some. */
+  #remote(connection: ClientConnection): Remote | undefined {
+    return connection.remote(this.#realtime.hooks.elsewhere.isUsed())
   }
 
-  /** Subscribes instead of following. */
-  async #instead(
-    connection: ClientConnection,
-    session_id: string,
-    before: SubscribeWish | undefined,
-    wish: SubscribeWish,
-    orLater: boolean
-  ): Promise<Subscribed> {
-    try {
-      const subscribed = await this.attempt(connection, session_id, wish, cause => orLater && cause.silent)
-      if (!wish.more || !subscribed.found || subscribed.resync) return subscribed
-      this.sendResync(connection, session_id, 'buffer_overflow', subscribed.mark ?? this.written(session_id) ?? { seq: 0 })
-      return { ...subscribed, resync: true }
-    } catch (err) {
-      const remote = (orLater || before) && !connection.relayed ? connection.remote : undefined
-      if (!remote || !AppError.is(err) || err.spec !== OwnerSilent) throw err
-      remote.follow(session_id, wish)
-      if (!orLater) throw err
-      return { found: true, resync: false, later: true }
-    } finally {
-      if (before?.cursor) connection.giveUp(session_id)
-    }
+  /** See `Remote.ask`. */
+  async ask(connection: ClientConnection, session_id: string, frame: RemoteFrame): Promise<RemoteAck | undefined> {
+    return await this.#remote(connection)?.ask(session_id, frame)
   }
 
-  /** Subscribes beside what the connection follows. `wish` is what is left when it rejects with OwnerSilent, soon when `gone` says so. */
-  async attempt(connection: ClientConnection, session_id: string, wish: SubscribeWish, gone: Gone): Promise<Subscribed> {
-    return await whereverItIs(() => this.#subscribe(connection, session_id, wish, gone))
-  }
-
-  async #subscribe(connection: ClientConnection, session_id: string, wish: SubscribeWish, gone: Gone): Promise<Subscribed> {
-    const subscribe = (place: Place, remote: Remote) => {
-      if (connection.subscribed(session_id)) this.leave(connection, session_id)
-      return remote.subscribe(place, session_id, wish)
-    }
-    const there = await this.elsewhere(connection, session_id, subscribe, gone)
-    if (there) return there
-    const over = connection.subscribedRemotely(session_id) ? await connection.remote?.handOver(session_id, wish) : undefined
-    try {
-      return await this.#subscribeHere(connection, session_id, wish)
-    } finally {
-      over?.()
-    }
-  }
-
-  async #subscribeHere(connection: ClientConnection, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
+  /** As `subscribe`, at this server. Rejects with SessionMoved. */
+  async subscribeHere(connection: ClientConnection, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
     if (!(await this.#attach(session_id))) return { found: false, resync: false }
     return await this.#realtime.table.using(session_id, async (stream, journal) => {
       const start = await this.#begin(connection, stream, journal, wish)
@@ -146,25 +98,8 @@ export class Subscriptions {
     })
   }
 
-  /** Does something where the session is, when that is another server; undefined: it is here. Rejects with OwnerSilent. */
-  async elsewhere<T>(
-    connection: ClientConnection,
-    session_id: string,
-    work: (place: Place, remote: Remote) => Promise<T>,
-    gone?: Gone
-  ): Promise<T | undefined> {
-    const { elsewhere } = this.#realtime.hooks
-    const remote = connection.relayed || !elsewhere.isUsed() ? undefined : connection.remote
-    if (!remote) return undefined
-    return await atOwner(
-      () => elsewhere.promise(session_id),
-      cause => !connection.open || gone?.(cause) === true,
-      place => work(place, remote)
-    )
-  }
-
   async unsubscribe(connection: ClientConnection, session_id: string): Promise<void> {
-    if (connection.subscribedRemotely(session_id)) await connection.remote?.unsubscribe(session_id)
+    await connection.remote(false)?.unsubscribe(session_id)
     this.leave(connection, session_id)
   }
 
