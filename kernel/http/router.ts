@@ -29,12 +29,12 @@ export interface Target {
 }
 
 interface Template {
-  /** Shape per segment: literal text, `{}` for one segment, `{+}` for the rest of the path. */
+  /** Shape per segment: literal text, `{}` for one segment, `{+}` for the rest of the path, `name:` for a last one with an action. */
   readonly shape: readonly string[]
   readonly pattern: RegExp
   /** Parameter names in order of appearance. */
   readonly names: readonly string[]
-  /** Action of the last segment (`{id}:fork`). */
+  /** Action of the last segment (`{id}:fork`, `providers:refresh`). */
   readonly action: string | undefined
 }
 
@@ -58,7 +58,9 @@ function parseTemplate(path: string): Template {
     if (!match) {
       if (segment === '' && path !== '/') throw wrong('has an empty segment or a trailing slash')
       if (/[{}?#%\s]/.test(segment)) throw wrong(`segment '${segment}' is neither literal text nor {name}, {name}:action, {+name}`)
-      shape.push(segment)
+      const colon = index === segments.length - 1 ? segment.lastIndexOf(':') : -1
+      if (colon > 0) action = segment.slice(colon + 1)
+      shape.push(colon > 0 ? segment.slice(0, colon + 1) : segment)
       continue
     }
     const [, plus, name, tail] = match
@@ -73,9 +75,13 @@ function parseTemplate(path: string): Template {
   return template
 }
 
-/** Matches raw paths, case-sensitively and without a trailing slash. One unnamed group per parameter. */
+/** Matches raw paths, case-sensitively and without a trailing slash. One unnamed group per parameter, and one for a literal with an action. */
 function patternOf(shape: readonly string[]): RegExp {
-  const parts = shape.map(part => (part === '{}' ? '([^/]+)' : part === '{+}' ? '(.*)' : part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')))
+  const parts = shape.map(part => {
+    if (rank(part) > 0) return part === '{}' ? '([^/]+)' : '(.*)'
+    const text = part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    return part.endsWith(':') ? `(${text}[^/]*)` : text
+  })
   return new RegExp(`^/${parts.join('/')}$`)
 }
 
@@ -114,7 +120,8 @@ export function assertRoute(spec: AnyRoute): void {
 /** Two routes with equal keys clash: same method, same shape (whatever the parameters are called), same action. */
 export function routeKey(spec: AnyRoute): string {
   const { shape, action } = parseTemplate(spec.path)
-  return `${spec.method} /${shape.join('/')}${action === undefined ? '' : `:${action}`}`
+  const base = shape.join('/').replace(/:$/, '')
+  return `${spec.method} /${action === undefined ? base : `${base}:${action}`}`
 }
 
 /** Routes of one method and base path: at most one without action, and those with. */
@@ -146,15 +153,9 @@ export class RouteTable {
   readonly #groups = new Map<Middleware, Group>()
   /** Groups of paths that were asked for; looking through all patterns takes as long as the rest of a small request. */
   readonly #known = new Map<string, Group>()
-  /** Literal action families such as `/providers:refresh`: method and pattern of the base. */
-  readonly #families: { readonly method: string; readonly base: RegExp }[] = []
 
   constructor(routes: readonly MountedRoute[]) {
     for (const group of grouped(routes)) {
-      // `/providers:refresh` has no parameter to carry the action: its family answers for an unsupported action instead of an unknown path.
-      const last = group.shape.at(-1)!
-      const colon = last.startsWith('{') ? -1 : last.lastIndexOf(':')
-      if (colon > 0) this.#families.push({ method: group.method, base: patternOf([...group.shape.slice(0, -1), last.slice(0, colon)]) })
       const sign: Middleware = () => undefined
       this.#app.add(group.method, group.pattern, sign)
       this.#groups.set(sign, group)
@@ -165,8 +166,7 @@ export class RouteTable {
   find(method: string, target: string): Target {
     const path = routablePath(target)
     const group = this.#group(method, path)
-    if (group) return resolve(group, path, method)
-    return { params: {}, error: this.#unsupported(method, path), open: !isReserved(path) }
+    return group ? resolve(group, path, method) : { params: {}, open: !isReserved(path) }
   }
 
   #group(method: string, path: string): Group | undefined {
@@ -179,15 +179,6 @@ export class RouteTable {
     if (this.#known.size >= knownPaths) this.#known.clear()
     this.#known.set(key, group)
     return group
-  }
-
-  #unsupported(method: string, path: string): AppError | undefined {
-    const colon = path.lastIndexOf(':')
-    if (colon <= path.lastIndexOf('/') + 1) return undefined
-    const base = path.slice(0, colon)
-    const wanted = method === 'HEAD' ? 'GET' : method
-    const family = this.#families.some(entry => entry.method === wanted && entry.base.test(base))
-    return family ? unsupportedAction(path.slice(path.lastIndexOf('/') + 1), '') : undefined
   }
 }
 
@@ -216,7 +207,7 @@ function resolve(group: Group, path: string, method: string): Target {
   for (let i = 1; i < match.length; i++) {
     const found = pathValue(match[i]!, group.shape.at(-1) === '{+}' && i === match.length - 1)
     if ('problem' in found) {
-      return { params: {}, error: invalid([{ path: `params.${fallback.names[i - 1]!}`, message: found.problem }]), open: false }
+      return { params: {}, error: invalid([{ path: `params.${fallback.names[i - 1] ?? 'action'}`, message: found.problem }]), open: false }
     }
     values.push(found.value)
   }
@@ -229,12 +220,12 @@ function resolve(group: Group, path: string, method: string): Target {
       entry = action
       values[values.length - 1] = tail.slice(0, colon)
     } else if (!entry || colon >= 0) {
-      return { params: {}, error: unsupportedAction(tail, fallback.names.at(-1)!), open: false }
+      return { params: {}, error: unsupportedAction(tail, fallback.names[values.length - 1] ?? ''), open: false }
     }
   }
   const params: Record<string, string> = {}
-  for (let i = 0; i < values.length; i++) params[entry!.names[i]!] = values[i]!
-  const route = entry!.route
+  const { route, names } = entry!
+  for (let i = 0; i < names.length; i++) params[names[i]!] = values[i]!
   if (route.spec.auth !== 'none') return { route, params, open: false }
   // A catch-all outside the API (web assets) must not answer for unknown API paths; inside it only GET is exempt (contract 1).
   if (group.api) return { route, params, open: method === 'GET' && route.spec.method === 'GET' }

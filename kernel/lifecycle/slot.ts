@@ -150,8 +150,8 @@ export abstract class SlotHost {
     return developerError('owner_closed')
   }
 
-  /** Closes all slots and owned resources in reverse order; resolves to the errors met. */
-  closeHost(): Promise<unknown[]> {
-    return this.scope.close()
+  /** Closes all slots and owned resources in reverse order; resolves to the errors met. `why`: see `Scope.close`. */
+  closeHost(why?: () => unknown): Promise<unknown[]> {
+    return this.scope.close(why)
   }
 }

@@ -13,8 +13,8 @@ export interface Transport {
   readonly pending: number
   /** Who sends more should wait for `drain`. */
   readonly full: boolean
-  /** Sends a message, or nothing when it is not open; `taken` is called when it has left, or never when the other side goes first. */
-  send(bytes: Buffer, binary: boolean, taken?: () => void): void
+  /** Sends a message, or nothing when it is not open. */
+  send(bytes: Buffer, binary: boolean): void
   /** Holds packets back until `uncork`, so that a batch leaves together; where there are packets. */
   cork?(): void
   uncork?(): void
@@ -99,10 +99,8 @@ export class ClientConnection extends SlotHost implements Connection {
   #heldBytes = 0
   #holds = 0
   #gathering = false
-  /** Who waits for `drained`. */
+  /** Who waits until more can be sent. */
   #waiters: (() => void)[] = []
-  /** Who waits in `pass`. */
-  readonly #passing = new Set<() => void>()
   #ended = false
 
   constructor(env: Environment, transport: Transport, peer: Peer, keeper: Keeper) {
@@ -116,7 +114,7 @@ export class ClientConnection extends SlotHost implements Connection {
     this.#peer = peer
     this.#keeper = keeper
     this.#listening = setTimeout(() => this.listen(), firstFrameMs).unref()
-    transport.on('drain', () => this.#tellWritable())
+    transport.on('drain', () => this.#wake())
     this.closed = new Promise(resolve => {
       transport.on('close', () => {
         this.#end()
@@ -148,8 +146,16 @@ export class ClientConnection extends SlotHost implements Connection {
     return this.open && this.#holds === 0 && !this.#transport.full
   }
 
-  drained(): Promise<void> {
-    return this.writable || !this.open ? Promise.resolve() : new Promise(resolve => this.#waiters.push(resolve))
+  async drained(): Promise<void> {
+    while (this.open && !this.writable) await this.#waiting()
+  }
+
+  #waiting(): Promise<void> {
+    return new Promise(resolve => this.#waiters.push(resolve))
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiters.splice(0)) resolve()
   }
 
   subscribe(session_id: string, filter?: readonly string[]): Promise<boolean> {
@@ -310,23 +316,15 @@ export class ClientConnection extends SlotHost implements Connection {
         this.#gather()
         for (const { bytes, binary } of held) this.#transport.send(bytes, binary)
       }
-      this.#tellWritable()
+      this.#wake()
     }
   }
 
-  /** Sends text messages past the hold; resolves when the last one has left, or the connection is over. */
+  /** Sends text messages past the hold; resolves when more can be sent, or the connection is over. */
   async pass(messages: readonly Buffer[]): Promise<void> {
-    const last = messages.at(-1)
-    if (!last || !this.open) return
-    await new Promise<void>(resolve => {
-      this.#passing.add(resolve)
-      this.#gather()
-      for (const bytes of messages.slice(0, -1)) this.#transport.send(bytes, false)
-      this.#transport.send(last, false, () => {
-        this.#passing.delete(resolve)
-        resolve()
-      })
-    })
+    this.#gather()
+    for (const bytes of messages) this.#transport.send(bytes, false)
+    while (this.open && this.#transport.full) await this.#waiting()
   }
 
   /** Closes with a code. Nothing is sent afterwards. */
@@ -339,14 +337,8 @@ export class ClientConnection extends SlotHost implements Connection {
     if (this.#ended) return
     this.#ended = true
     clearTimeout(this.#listening)
-    this.#tellWritable()
-    for (const resolve of this.#passing) resolve()
+    this.#wake()
     this.#remote?.close()
     this.#keeper.ended(this)
-  }
-
-  #tellWritable(): void {
-    if (this.open && !this.writable) return
-    for (const resolve of this.#waiters.splice(0)) resolve()
   }
 }

@@ -15,7 +15,7 @@ import {
 } from '../errors.ts'
 import { parseJson } from '../http/body.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
-import { untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
+import { firstAbort, untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import type { FrameHandler } from '../pack.ts'
 import { type TObject, tidy } from '../schema.ts'
 import { refusedByDisk } from '../storage/refused.ts'
@@ -110,22 +110,20 @@ export class Frames {
     const { spec, activity, before } = mounted
     const work = activity.enter()
     if (!work) throw activity.absence ?? unknownType(frame)
-    const ended = new AbortController()
-    const end = () => ended.abort(work.signal.aborted ? work.signal.reason : developerError('client_gone'))
+    const late = new AbortController()
     const ms = this.#env.options.frameTimeoutMs
-    const timer = setTimeout(() => ended.abort(developerError('callback_late', ms)), ms)
-    work.signal.addEventListener('abort', end, { once: true })
-    connection.scope.signal.addEventListener('abort', end, { once: true })
+    const timer = setTimeout(() => late.abort(developerError('callback_late', ms)), ms)
+    const { signal, end } = firstAbort(work.signal, connection.scope.signal, late.signal)
     const handle = async () => {
       requireScope(connection.principal, spec.scope)
-      if (before) await before({ payload: frame.payload, connection, signal: ended.signal })
+      if (before) await before({ payload: frame.payload, connection, signal })
       const handler = mounted.handler as unknown as FrameHandler<FrameSpec> // the check makes the payload fit its spec
       const payload = checked(spec, frame)
-      const input = { payload, bytes: frame.bytes ?? noBytes, connection, signal: ended.signal }
+      const input = { payload, bytes: frame.bytes ?? noBytes, connection, signal }
       return (await this.#env.guard.run(mounted.pack, mounted.name, () => handler(input))) ?? {}
     }
     try {
-      const reply = await untilAborted(handle(), ended.signal)
+      const reply = await untilAborted(handle(), signal)
       checkShape(this.#env.options, `ack of frame '${spec.type}'`, spec.ack, reply)
       return { code: 0, msg: 'success', payload: reply }
     } catch (err) {
@@ -133,8 +131,7 @@ export class Frames {
       throw err
     } finally {
       clearTimeout(timer)
-      work.signal.removeEventListener('abort', end)
-      connection.scope.signal.removeEventListener('abort', end)
+      end()
       work.leave()
     }
   }

@@ -12,7 +12,6 @@ const closeGraceMs = 1000
 interface Message {
   readonly bytes: Buffer
   readonly binary: boolean
-  readonly taken: (() => void) | undefined
 }
 
 export class LocalTransport extends EventEmitter implements Transport {
@@ -44,9 +43,9 @@ export class LocalTransport extends EventEmitter implements Transport {
     return this.#pending > fullBytes
   }
 
-  send(bytes: Buffer, binary: boolean, taken?: () => void): void {
+  send(bytes: Buffer, binary: boolean): void {
     if (!this.open) return
-    this.#messages.push({ bytes, binary, taken })
+    this.#messages.push({ bytes, binary })
     this.#pending += bytes.length
     if (!this.#running) void this.#run()
   }
@@ -95,7 +94,6 @@ export class LocalTransport extends EventEmitter implements Transport {
         this.finish(1011, 'client failed')
       }
       this.#pending -= next.bytes.length
-      next.taken?.()
       if (this.#pending === 0) this.emit('drain')
     }
     this.#running = false

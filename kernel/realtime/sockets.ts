@@ -165,8 +165,8 @@ class SocketTransport implements Transport {
     return this.#socket.writableNeedDrain && this.#ws.bufferedAmount > fullBytes
   }
 
-  send(bytes: Buffer, binary: boolean, taken?: () => void): void {
-    this.#ws.send(bytes, binary ? asBinary : asText, taken)
+  send(bytes: Buffer, binary: boolean): void {
+    this.#ws.send(bytes, binary ? asBinary : asText)
   }
 
   cork(): void {
