@@ -77,7 +77,6 @@ export {
   type Cursor,
   type Journal,
   type JournaledEvent,
-  type JournalReader,
   type JournalSlice,
   type Journals,
   type JournalView,

@@ -184,7 +184,10 @@ export class Connections {
     const { log, options } = this.#env
     const others = yieldToLoop() // a network that breaks down cuts all clients at once
     if (others) await others
-    const errors = await waitAtMost(connection.closeHost(() => developerError('client_gone')), options.graceMs)
+    const errors = await waitAtMost(
+      connection.closeHost(() => developerError('client_gone')),
+      options.graceMs
+    )
     if (errors === late) log.error({ connection: connection.id }, 'clean-up of a connection takes too long and was given up')
     else for (const err of errors) log.error({ err, connection: connection.id }, 'clean-up of a connection failed')
     await connection.closed

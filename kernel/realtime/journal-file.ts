@@ -10,7 +10,7 @@ import type { LineFiles } from '../storage/line-file.ts'
 import type { Line } from '../storage/line-reader.ts'
 import { lookAt } from '../storage/look.ts'
 import type { EngineEnvironment } from '../storage/ports.ts'
-import { type Journal, type JournalReader, type JournalView, replayLimit } from './journal.ts'
+import { type Journal, type JournalView, replayLimit } from './journal.ts'
 import { SharedFile } from './journal-reader.ts'
 
 /** First line of a journal file. */
@@ -98,15 +98,16 @@ export class JournalFile implements Journal {
     return this.#seq - this.#starts.length + 1
   }
 
-  async reader(): Promise<JournalReader> {
-    for (;;) {
-      const file = this.#shared()
-      const ino = await file.enter()
-      if (ino === this.#ino && file.generation === this.#generation) return this.#readerOf(file)
+  async *lines(from: number, to: number): AsyncGenerator<readonly Buffer[]> {
+    const file = await this.#entered()
+    try {
+      if (from < this.first || to > this.#seq) throw failed('the journal does not have these lines any more')
+      const at = from - this.first
+      const offsets = this.#starts.slice(at, at + to - from + 2)
+      if (to === this.#seq) offsets.push(this.#end)
+      yield* file.lines(offsets, this.#end)
+    } finally {
       await file.leave()
-      if (file.generation !== this.#generation) continue
-      if (this.#isOwned) throw failed('the journal file was replaced by somebody else')
-      await this.#load()
     }
   }
 
@@ -263,25 +264,16 @@ export class JournalFile implements Journal {
     return this.#file
   }
 
-  #readerOf(file: SharedFile): JournalReader {
-    const isCurrent = () => file.generation === this.#generation
-    let closed = false
-    return {
-      get current() {
-        return isCurrent()
-      },
-      lines: (from, to) => {
-        if (!isCurrent() || from < this.first || to > this.#seq) throw failed('the journal does not have these lines any more')
-        const at = from - this.first
-        const offsets = this.#starts.slice(at, at + to - from + 2)
-        if (to === this.#seq) offsets.push(this.#end)
-        return file.lines(offsets, this.#end)
-      },
-      async close() {
-        if (closed) return
-        closed = true
-        await file.leave()
-      }
+  /** The file that the offsets are of; who gets it leaves it. */
+  async #entered(): Promise<SharedFile> {
+    for (;;) {
+      const file = this.#shared()
+      const ino = await file.enter()
+      if (ino === this.#ino && file.generation === this.#generation) return file
+      await file.leave()
+      if (file.generation !== this.#generation) continue
+      if (this.#isOwned) throw failed('the journal file was replaced by somebody else')
+      await this.#load()
     }
   }
 }

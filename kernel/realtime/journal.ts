@@ -16,20 +16,12 @@ export interface JournalView {
   readonly seq: number
   /** Lowest number that can be replayed; `seq + 1` when there is nothing. */
   readonly first: number
-  /** Rejects when the record cannot be opened. The caller closes the reader. */
-  reader(): Promise<JournalReader>
-}
-
-/** Reads lines. What it reads stays readable whatever happens to the journal meanwhile. */
-export interface JournalReader {
-  /** False once the journal was rewritten after the reader was opened: open another one. */
-  readonly current: boolean
   /**
-   * The lines `from`..`to`, both between the journal's `first` and `seq`, without their newlines, oldest first in groups of 256 KiB or
-   * one line. The range is fixed by the call, which throws when the reader is not current or has no such lines.
+   * The lines `from`..`to`, both between `first` and `seq`, without their newlines, oldest first in groups of 256 KiB or one line. Asking
+   * for the first group rejects when the record cannot be opened or has lost lines of these; once that has come, the others stay readable
+   * whatever happens to the journal.
    */
   lines(from: number, to: number): AsyncIterable<readonly Buffer[]>
-  close(): Promise<void>
 }
 
 /** The journal of one stream, written by one caller at a time. */
@@ -122,36 +114,25 @@ export function readAfter(journal: JournalView, cursor: Cursor): JournalSlice {
 async function* nothing(): AsyncGenerator<JournaledEvent> {}
 
 async function* eventsOf(journal: JournalView, from: number, to: number): AsyncGenerator<JournaledEvent> {
-  const reader = await journal.reader()
-  try {
-    let seq = from
-    for await (const lines of reader.lines(from, to)) {
-      for (const line of lines) {
-        const event = JSON.parse(line.toString('utf8')) as JournaledEvent
-        if (event.seq !== seq++) throw new AppError(PersistenceFailed, { message: 'the journal was replaced meanwhile' })
-        yield event
-      }
+  let seq = from
+  for await (const lines of journal.lines(from, to)) {
+    for (const line of lines) {
+      const event = JSON.parse(line.toString('utf8')) as JournaledEvent
+      if (event.seq !== seq++) throw new AppError(PersistenceFailed, { message: 'the journal was replaced meanwhile' })
+      yield event
     }
-  } finally {
-    await reader.close()
   }
 }
 
 const pageLines = 64
 
-/** Newest first, one page in memory. Ends early (and does not throw) where the journal was rewritten meanwhile. */
+/** Newest first, one page in memory. Ends early where the journal has given up what was before. */
 export async function* readBackwards(journal: JournalView): AsyncGenerator<JournaledEvent> {
-  if (journal.first > journal.seq) return
-  const reader = await journal.reader()
-  try {
-    for (let to = journal.seq; to >= journal.first && reader.current; to -= pageLines) {
-      const page: JournaledEvent[] = []
-      for await (const lines of reader.lines(Math.max(journal.first, to - pageLines + 1), to)) {
-        for (const line of lines) page.push(JSON.parse(line.toString('utf8')) as JournaledEvent)
-      }
-      yield* page.reverse()
+  for (let to = journal.seq; to >= journal.first; to -= pageLines) {
+    const page: JournaledEvent[] = []
+    for await (const lines of journal.lines(Math.max(journal.first, to - pageLines + 1), to)) {
+      for (const line of lines) page.push(JSON.parse(line.toString('utf8')) as JournaledEvent)
     }
-  } finally {
-    await reader.close()
+    yield* page.reverse()
   }
 }

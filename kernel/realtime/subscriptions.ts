@@ -25,7 +25,6 @@ import {
   decideReplay,
   type Journal,
   type JournaledEvent,
-  type JournalReader,
   type ResyncReason,
   type Watermark
 } from './journal.ts'
@@ -40,16 +39,6 @@ export interface Realtime {
   readonly spec: (type: string) => EventSpec | undefined
   readonly subject: () => SubjectRule | undefined
 }
-
-interface Replay {
-  readonly kind: 'replay'
-  readonly reader: JournalReader
-  readonly lines: ReturnType<JournalReader['lines']>
-  /** Lets the live frames go that came meanwhile. */
-  readonly release: () => void
-}
-
-type Start = Replay | Exclude<Decision, { kind: 'replay' }> | { readonly kind: 'gone' }
 
 export class Subscriptions {
   readonly #env: Environment
@@ -85,17 +74,34 @@ export class Subscriptions {
   async subscribeHere(connection: ClientConnection, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
     if (!(await this.#attach(session_id))) return { found: false, resync: false }
     return await this.#realtime.table.using(session_id, async (stream, journal) => {
-      const start = await this.#begin(connection, stream, journal, wish)
-      if (start.kind === 'gone') {
-        if (wish.cursor && connection.open) this.sendResync(connection, session_id, 'session_recreated', { seq: 0 })
-        return { found: false, resync: wish.cursor !== undefined }
+      // What was emitted before may be part of the cursor's snapshot already, so it counts as past.
+      await stream.settled()
+      if (stream.lost) throw new SessionMoved()
+      const { cursor } = wish
+      if (stream.closed || !connection.open) {
+        if (cursor && connection.open) this.sendResync(connection, session_id, 'session_recreated', { seq: 0 })
+        return { found: false, resync: cursor !== undefined }
       }
-      const broken = start.kind === 'replay' ? await this.#replay(connection, session_id, start) : undefined
-      if (start.kind !== 'resync' && !broken) return { found: true, resync: false }
-      const reason = start.kind === 'resync' ? start.reason : (broken ?? 'buffer_overflow')
-      this.sendResync(connection, session_id, reason, { seq: stream.delivered, epoch: journal.epoch })
-      return { found: true, resync: true }
+      const reason = await this.#begin(connection, stream, journal, wish)
+      if (reason) this.sendResync(connection, session_id, reason, { seq: stream.delivered, epoch: journal.epoch })
+      return { found: true, resync: reason !== undefined }
     })
+  }
+
+  /** Goes live and serves the cursor, decided in one step: the replay ends where the live frames begin. Answers why the cursor was not served. */
+  async #begin(connection: ClientConnection, stream: Stream, journal: Journal, wish: SubscribeWish): Promise<ResyncReason | undefined> {
+    const { hooks, table } = this.#realtime
+    const decision: Decision = wish.cursor ? decideReplay(wish.cursor, journal, stream.delivered) : { kind: 'current' }
+    table.fanout.subscribe(stream.id, connection)
+    connection.remember(stream.id, wish.filter)
+    const release = decision.kind === 'replay' ? connection.hold() : undefined
+    try {
+      if (wish.cursor) hooks.subscribed.call(stream.id, connection)
+      if (decision.kind === 'replay') return await this.#replay(connection, stream.id, journal, decision)
+      return decision.kind === 'resync' ? decision.reason : undefined
+    } finally {
+      release?.()
+    }
   }
 
   async unsubscribe(connection: ClientConnection, session_id: string): Promise<void> {
@@ -136,45 +142,13 @@ export class Subscriptions {
     return answer === 'live' || (answer === 'unknown' && this.#realtime.table.find(session_id)?.watermark !== undefined)
   }
 
-  /** Waits for what was emitted before, then decides and goes live in one step: the slice ends where the live frames begin. */
-  async #begin(connection: ClientConnection, stream: Stream, journal: Journal, wish: SubscribeWish): Promise<Start> {
-    const { hooks, table } = this.#realtime
-    const { log } = this.#env
-    let reader: JournalReader | undefined
-    for (;;) {
-      // It may be part of the cursor's snapshot already, so it counts as past.
-      await stream.settled()
-      let decision: Decision = wish.cursor ? decideReplay(wish.cursor, journal, stream.delivered) : { kind: 'current' }
-      if (decision.kind === 'replay' && !reader?.current) {
-        await reader?.close()
-        reader = await journal.reader().catch(err => {
-          log.error({ err, stream: stream.id }, 'an event journal could not be read')
-          return undefined
-        })
-        if (reader) continue
-        decision = { kind: 'resync', reason: 'buffer_overflow' }
-      }
-      if (stream.lost) {
-        await reader?.close()
-        throw new SessionMoved()
-      }
-      const gone = stream.closed || !connection.open
-      if (!gone) {
-        table.fanout.subscribe(stream.id, connection)
-        connection.remember(stream.id, wish.filter)
-      }
-      const release = decision.kind === 'replay' && !gone ? connection.hold() : undefined
-      if (wish.cursor && !gone) hooks.subscribed.call(stream.id, connection)
-      if (decision.kind === 'replay' && reader && release) {
-        return { kind: 'replay', reader, lines: reader.lines(decision.from, decision.to), release }
-      }
-      void reader?.close().catch(err => log.warn({ err }, 'a journal file could not be closed properly'))
-      return gone || decision.kind === 'replay' ? { kind: 'gone' } : decision
-    }
-  }
-
   /** Why it does not lead to the session as it is: the file did not have what the index promised, or an event among it says so. */
-  async #replay(connection: ClientConnection, session_id: string, { reader, lines, release }: Replay): Promise<ResyncReason | undefined> {
+  async #replay(
+    connection: ClientConnection,
+    session_id: string,
+    journal: Journal,
+    { from, to }: { readonly from: number; readonly to: number }
+  ): Promise<ResyncReason | undefined> {
     const { spec, subject } = this.#realtime
     const wanted = keepFor(connection, session_id, subject(), spec)
     let broken: ResyncReason | undefined
@@ -184,7 +158,7 @@ export class Subscriptions {
       return kept
     }
     try {
-      for await (const group of lines) {
+      for await (const group of journal.lines(from, to)) {
         const others = yieldToLoop()
         if (others) await others
         if (!connection.open) break
@@ -194,9 +168,6 @@ export class Subscriptions {
     } catch (err) {
       this.#env.log.error({ err, session_id }, 'an event journal could not be replayed')
       return 'buffer_overflow'
-    } finally {
-      release()
-      await reader.close()
     }
   }
 }

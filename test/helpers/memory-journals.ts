@@ -1,5 +1,5 @@
 /** An engine of journals that keeps everything in memory, for as long as its map lives. */
-import { type Journal, type JournalReader, type Journals, replayLimit } from '../../kernel/index.ts'
+import { type Journal, type Journals, replayLimit } from '../../kernel/index.ts'
 
 export type MemoryOfJournals = Map<string, MemoryJournal>
 
@@ -43,24 +43,10 @@ export class MemoryJournal implements Journal {
     this.#lines = []
   }
 
-  async reader(): Promise<JournalReader> {
-    const { epoch } = this
-    const isCurrent = () => this.epoch === epoch
-    return {
-      get current() {
-        return isCurrent()
-      },
-      lines: (from, to) => {
-        if (!isCurrent() || from < this.first || to > this.seq) throw new Error('no such lines')
-        return oneByOne(this.#lines.slice(from - this.first, to - this.first + 1))
-      },
-      close: async () => undefined
-    }
+  async *lines(from: number, to: number): AsyncGenerator<readonly Buffer[]> {
+    if (from < this.first || to > this.seq) throw new Error('no such lines')
+    for (const line of this.#lines.slice(from - this.first, to - this.first + 1)) yield [line]
   }
 
   async close(): Promise<void> {}
-}
-
-async function* oneByOne(lines: readonly Buffer[]): AsyncGenerator<readonly Buffer[]> {
-  for (const line of lines) yield [line]
 }

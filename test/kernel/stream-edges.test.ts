@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Connection, defineEvent, type Journal, type JournalReader, type Journals, Type } from '../../kernel/index.ts'
+import { type Connection, defineEvent, type Journal, type Journals, Type } from '../../kernel/index.ts'
 import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
 import type { Frame } from '../../kernel/testing.ts'
 import { startHub } from '../helpers/hub.ts'
@@ -159,45 +159,38 @@ test('a session that is opened while it is closed waits for the end of its journ
   assert.deepEqual(order.slice(2).sort(), ['opened', 'told'])
 })
 
-test('a client whose session is closed while its replay is prepared is told to begin anew', async t => {
-  const reading = latch()
+test('a client whose session is closed while its journal is being opened is told to begin anew', async t => {
   const asked = latch()
-  let open = 0
-  class Slow extends MemoryJournal {
-    override async reader(): Promise<JournalReader> {
+  const ready = latch()
+  const journals: Journals = {
+    ...only(new MemoryJournal()),
+    open: async () => {
       asked.open()
-      await reading.opened
-      open++
-      const reader = await super.reader()
-      return { ...reader, current: true, close: async () => void open-- }
+      await ready.opened
+      return new MemoryJournal()
     }
   }
-  const { hub, connect } = await startHub(t, { journals: only(new Slow()) })
-  const { epoch } = await hub.open('s1')
-  for (const n of ['a', 'b']) hub.emit(noted, { text: n }, 's1')
-  await hub.flushed('s1')
+  const { hub, connect } = await startHub(t, { journals })
   const client = await connect()
-  const subscribed = client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 1, epoch } } })
+  const subscribed = client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0 } } })
   await asked.opened
-  await hub.close('s1')
-  reading.open()
+  const closed = hub.close('s1')
+  await turn()
+  ready.open()
   const { payload } = await subscribed
   assert.deepEqual([payload.accepted, payload.not_found, payload.resync_required], [[], ['s1'], ['s1']])
   assert.equal((await client.next('resync_required')).payload.reason, 'session_recreated')
-  assert.deepEqual([hub.subscribers('s1'), open], [0, 0])
+  await closed
+  assert.equal(hub.subscribers('s1'), 0)
 })
 
 test('a replay that cannot be read is a resync, and the client is live all the same', async t => {
   class Broken extends MemoryJournal {
     readable = false
 
-    override async reader(): Promise<JournalReader> {
-      if (!this.readable) throw new Error('EMFILE')
-      const reader = await super.reader()
-      const lines: JournalReader['lines'] = () => ({
-        [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('shorter than its index')) })
-      })
-      return { ...reader, current: true, lines }
+    override async *lines(): AsyncGenerator<readonly Buffer[]> {
+      if (this.readable) yield []
+      throw new Error('EMFILE')
     }
   }
   const journal = new Broken()
