@@ -198,8 +198,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     },
     slot(slot: AnySlot) {
       open()
-      env.hosts.admit(slot, name)
-      return scope.own(() => env.hosts.withdraw(slot))
+      return scope.own(env.hosts.admit(slot, name))
     },
     tap(hook: Tappable, fn: unknown, options: TapOptions = {}) {
       if (!isTappable(hook)) throw developerError('argument_odd', 'ctx.tap', 'a hook', inspect(hook, { depth: 0 }))

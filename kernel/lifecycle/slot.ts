@@ -22,14 +22,21 @@ export function defineSlot<T, H extends SlotHost = SlotHost>(name: string, open:
   return { kind: 'slot', name, open }
 }
 
+/** What a kernel knows of a slot. */
+interface SlotFacts {
+  /** The pack that owns it. One that no pack claimed lives with its hosts. */
+  owner: string | undefined
+  /** That pack is gone. */
+  withdrawn: boolean
+  /** Those that hold a value of it. */
+  readonly hosts: Set<SlotHost>
+}
+
 /** The hosts of one kernel, by the slots they hold values of: a slot is emptied everywhere when the pack that owns it unloads. */
 export class Hosts {
   readonly #guard: Guard
   readonly #limitMs: number
-  readonly #holding = new Map<AnySlot, Set<SlotHost>>()
-  /** The pack that owns a slot. */
-  readonly #owners = new WeakMap<AnySlot, string>()
-  readonly #withdrawn = new WeakSet<AnySlot>()
+  readonly #slots = new WeakMap<AnySlot, SlotFacts>()
 
   /** `limitMs`: how long a value may take to close. */
   constructor(guard: Guard, limitMs: number) {
@@ -37,42 +44,32 @@ export class Hosts {
     this.#limitMs = limitMs
   }
 
-  /** A slot whose owner is active (again). */
-  admit(slot: AnySlot, pack: string): void {
-    this.#owners.set(slot, pack)
-    this.#withdrawn.delete(slot)
+  of(slot: AnySlot): SlotFacts {
+    const known = this.#slots.get(slot)
+    if (known) return known
+    const facts = { owner: undefined, withdrawn: false, hosts: new Set<SlotHost>() }
+    this.#slots.set(slot, facts)
+    return facts
   }
 
-  /** Closes a slot's values on all hosts and opens no more until it is admitted again. */
-  async withdraw(slot: AnySlot): Promise<void> {
-    this.#withdrawn.add(slot)
-    await Promise.all([...(this.#holding.get(slot) ?? [])].map(host => host.drop(slot)))
-  }
-
-  /** True while the pack that owns the slot is gone. A slot that no pack claimed lives with its hosts. */
-  isWithdrawn(slot: AnySlot): boolean {
-    return this.#withdrawn.has(slot)
+  /** Until the undo, the pack owns the slot; then its values are closed on all hosts, and no more are opened until it is admitted again. */
+  admit(slot: AnySlot, owner: string): () => Promise<unknown> {
+    const facts = this.of(slot)
+    facts.owner = owner
+    facts.withdrawn = false
+    return () => {
+      facts.withdrawn = true
+      return Promise.all([...facts.hosts].map(host => host.drop(slot)))
+    }
   }
 
   /** Closes a value, or what its promise resolves to. Never rejects: faults are put down to the pack that owns the slot. */
   async close(slot: AnySlot, value: unknown): Promise<void> {
-    const pack = this.#owners.get(slot) ?? 'the kernel'
     const close = async () => {
       const opened = (await Promise.resolve(value).catch(() => undefined)) as { close?: () => unknown } | undefined // an open that failed has nothing to close
       if (typeof opened?.close === 'function') await opened.close()
     }
-    await this.#guard.settle(pack, `close of slot ${slot.name}`, close, this.#limitMs, undefined)
-  }
-
-  /** Notes that a host holds a value; returns the undo. */
-  hold(slot: AnySlot, host: SlotHost): () => void {
-    const hosts = this.#holding.get(slot) ?? new Set()
-    this.#holding.set(slot, hosts)
-    hosts.add(host)
-    return () => {
-      hosts.delete(host)
-      if (hosts.size === 0) this.#holding.delete(slot)
-    }
+    await this.#guard.settle(this.of(slot).owner ?? 'the kernel', `close of slot ${slot.name}`, close, this.#limitMs, undefined)
   }
 }
 
@@ -102,12 +99,13 @@ export abstract class SlotHost {
     const filled = this.#filled.get(slot)
     if (filled) return filled.value as T
     if (this.scope.closed) throw this.refusal()
-    if (this.#hosts.isWithdrawn(slot)) throw developerError('slot_withdrawn', slot.name)
+    const { withdrawn, hosts } = this.#hosts.of(slot)
+    if (withdrawn) throw developerError('slot_withdrawn', slot.name)
     const value = slot.open(this as unknown as H) // a slot names the host type it hangs on
-    const released = this.#hosts.hold(slot, this)
+    hosts.add(this)
     const forget = this.own(() => {
       this.#filled.delete(slot)
-      released()
+      hosts.delete(this)
       return this.#hosts.close(slot, value)
     })
     this.#filled.set(slot, { value, forget })
