@@ -1,5 +1,5 @@
 /** Blob store: files of bytes, visible complete or not at all. */
-import { open, readdir, stat } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import {
@@ -9,14 +9,13 @@ import {
   idsBelow,
   nodeFiles,
   removeFenced,
-  removeFile,
   replaceFenced,
   type StoreParts,
   storing,
   unlessMissing
 } from './files.ts'
 import { BlobMissing, type BlobStore, BlobTooLarge } from './ports.ts'
-import { isAbandoned, temporaryName } from './process-life.ts'
+import { sweepAbandoned, temporaryName } from './process-life.ts'
 
 /**
  * The blob store of a directory (absolute). Temporary files lie in `<dir>/~`; what a killed process left there goes at the first put.
@@ -37,7 +36,7 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
       return storing(options, file, async () => {
         try {
           await ensureDir(inbox, files)
-          swept ??= sweep(inbox)
+          swept ??= sweepAbandoned(inbox, () => true, files)
           await swept
           const temporary = join(inbox, await temporaryName())
           const confirm = () => ensureDir(dirname(file), files)
@@ -75,13 +74,5 @@ async function* bounded(source: Readable | Uint8Array, maxBytes: number): AsyncG
     size += bytes.length
     if (size > maxBytes) throw new BlobTooLarge(maxBytes)
     yield bytes
-  }
-}
-
-/** Removes the temporary files of processes that are gone. */
-async function sweep(inbox: string): Promise<void> {
-  for (const name of await readdir(inbox)) {
-    const file = join(inbox, name)
-    if (await isAbandoned(file)) await removeFile(file)
   }
 }

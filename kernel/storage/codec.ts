@@ -22,10 +22,7 @@ export function codecOf<V>(spec: StoreSpec): Codec<V> {
   const current = spec.version ?? 1
   return {
     encode(value) {
-      if (!checker(spec.value).Check(value)) {
-        const first = problems(spec.value, value)[0]
-        throw developerError('store_value_bad', spec.name, first ? ` at ${first.path || 'root'}: ${first.message}` : '')
-      }
+      if (!checker(spec.value).Check(value)) throw developerError('store_value_bad', spec.name, misfit(spec, value))
       return JSON.stringify(current > 1 ? withVersion(value, current) : value)
     },
     decode(text) {
@@ -49,10 +46,14 @@ export function codecOf<V>(spec: StoreSpec): Codec<V> {
         }
       }
       if (checker(spec.value).Check(value)) return { kind: 'value', value: value as V }
-      const first = problems(spec.value, value)[0]
-      return { kind: 'damaged', reason: `misses its schema at ${first?.path || 'root'}: ${first?.message ?? 'unexpected value'}` }
+      return { kind: 'damaged', reason: `misses its schema${misfit(spec, value)}` }
     }
   }
+}
+
+function misfit(spec: StoreSpec, value: unknown): string {
+  const first = problems(spec.value, value)[0]
+  return ` at ${first?.path || 'root'}: ${first?.message ?? 'unexpected value'}`
 }
 
 function withVersion(value: unknown, version: number): object {

@@ -3,25 +3,12 @@
  * of a process that is gone is taken over. Whether a process in another container or on another machine lives, its heartbeat tells.
  */
 import { stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
-import {
-  ensureDir,
-  type FileCalls,
-  isMissing,
-  jsonOf,
-  linkIfFree,
-  nodeFiles,
-  readSmall,
-  removeFile,
-  touch,
-  unlessMissing,
-  writeBytes
-} from './files.ts'
-import { lookAt } from './look.ts'
-import { isAbandoned, ownProcess, type ProcessIdentity, stateOf, temporaryName } from './process-life.ts'
+import { type FileCalls, inDir, jsonOf, linkIfFree, nodeFiles, readSmall, removeFile, touch, unlessMissing, writeBytes } from './files.ts'
+import { ownProcess, type ProcessIdentity, stateOf, sweepAbandoned, temporaryName } from './process-life.ts'
 import { reasonOf } from './refused.ts'
 
 /** What a lock file says about its holder. */
@@ -78,13 +65,12 @@ export async function acquireLock(path: string, options: LockOptions = {}): Prom
     const taken = await contend(path, mine, { ...(await ownProcess()), nonce, ...(info !== undefined && { info }) }, files, overtake)
     if (taken === undefined) return undefined
     const lock = new HeldLock(path, taken.text, nonce, files, { guarded, wasHeld: taken.wasHeld })
-    if (!made.delete(mine)) await sweepOnce(dirname(path), files)
+    await sweepOnce(dirname(path), files)
     return lock
   } catch (error) {
     if (AppError.is(error)) throw error
     throw new AppError(PersistenceFailed, { message: `lock ${path} could not be taken${reasonOf(error)}`, cause: error })
   } finally {
-    made.delete(mine)
     await removeFile(mine, files).catch(() => undefined) // the next taker sweeps
   }
 }
@@ -273,9 +259,6 @@ async function contend(
   return undefined
 }
 
-/** Files for which the directory had to be made: nobody can have left anything there. */
-const made = new Set<string>()
-
 /** Directories that this process has swept. */
 const swept = new Set<string>()
 const maxSwept = 1000
@@ -288,13 +271,8 @@ async function sweepOnce(dir: string, files: FileCalls): Promise<void> {
   if (swept.has(dir)) return
   if (swept.size >= maxSwept) swept.clear()
   swept.add(dir)
-  try {
-    for (const name of await files.readdir(dir)) {
-      if (/~(\d+-[0-9a-f]{12}-)?[0-9a-f-]{36}$/.test(name) && (await isAbandoned(join(dir, name)))) await removeFile(join(dir, name), files)
-    }
-  } catch {
-    swept.delete(dir) // somebody else may be sweeping as well; what is left goes the next time
-  }
+  const isTemporary = (name: string) => /~(\d+-[0-9a-f]{12}-)?[0-9a-f-]{36}$/.test(name)
+  await sweepAbandoned(dir, isTemporary, files).catch(() => swept.delete(dir)) // somebody else may be sweeping as well; the rest goes the next time
 }
 
 /** Files appear complete (link, rename), so a text that does not parse was damaged by a power loss: nobody holds it. */
@@ -319,17 +297,7 @@ function parse(text: string): LockHolder | undefined {
 
 async function writeMine(file: string, holder: LockHolder, files: FileCalls): Promise<string> {
   const text = JSON.stringify(holder)
-  const open = () => files.open(file, 'wx', 0o600)
-  const make = async () => {
-    await ensureDir(dirname(file), files)
-    made.add(file)
-    return open()
-  }
-  const found = await lookAt(dirname(file))
-  const handle = await (found ? open() : make()).catch(error => {
-    if (!isMissing(error)) throw error
-    return make() // somebody has removed the directory, which was empty, in this moment
-  })
+  const handle = await inDir(dirname(file), () => files.open(file, 'wx', 0o600), files)
   try {
     await writeBytes(handle, [Buffer.from(text)], files)
   } finally {

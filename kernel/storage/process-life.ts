@@ -3,6 +3,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile, readlink, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { type FileCalls, removeFile } from './files.ts'
 
 /** Tells a process from all others, on this machine and in its containers. */
 export interface ProcessIdentity {
@@ -109,10 +111,18 @@ export async function temporaryName(): Promise<string> {
 const abandonedMs = 24 * 60 * 60 * 1000
 
 /** The process that made a temporary file, by its name, is gone. In doubt only once the file is a day old. */
-export async function isAbandoned(file: string): Promise<boolean> {
+async function isAbandoned(file: string): Promise<boolean> {
   const [, pid, place] = /(\d+)-([0-9a-f]{12})-[\w-]+$/.exec(file) ?? []
   if (place === placeMark(await ownProcess())) return !(await isProcessAlive(Number(pid)))
   return Date.now() - (await stat(file)).mtimeMs > abandonedMs
+}
+
+/** Removes the temporary files of a directory whose processes are gone; `isTemporary` knows them by their names. */
+export async function sweepAbandoned(dir: string, isTemporary: (name: string) => boolean, files: FileCalls): Promise<void> {
+  for (const name of await files.readdir(dir)) {
+    const file = join(dir, name)
+    if (isTemporary(name) && (await isAbandoned(file))) await removeFile(file, files)
+  }
 }
 
 function placeMark({ where = '' }: ProcessIdentity): string {
