@@ -56,11 +56,6 @@ export class Logs {
         return records
       },
       scan: (id, range = {}) => this.#scan(() => place(id), codec, range),
-      rewrite: async (id, records) => {
-        const file = place(id)
-        const all = [...records]
-        await this.#after(file, () => this.#lines.replace(file, chunksOf(codec, all)))
-      },
       delete: async id => {
         const file = place(id)
         await this.#after(file, () => this.#lines.remove(file))
@@ -181,22 +176,4 @@ function encode<V>(codec: Codec<V>, record: V): Buffer {
   const line = Buffer.from(`${codec.encode(record)}\n`)
   if (line.length > maxLineBytes) throw developerError('store_value_long', 'log record', line.length, maxLineBytes)
   return line
-}
-
-const chunkBytes = 128 * 1024
-
-/** Encodes while the file is written, so that a long log is neither held in memory a second time nor encoded in one go. */
-function* chunksOf<V>(codec: Codec<V>, records: readonly V[]): Generator<Buffer> {
-  let lines: Buffer[] = []
-  let bytes = 0
-  for (const record of records) {
-    const line = encode(codec, record)
-    lines.push(line)
-    bytes += line.length
-    if (bytes < chunkBytes) continue
-    yield Buffer.concat(lines)
-    lines = []
-    bytes = 0
-  }
-  if (bytes > 0) yield Buffer.concat(lines)
 }

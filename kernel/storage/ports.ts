@@ -64,7 +64,7 @@ export interface DocumentStore<V> {
   ids(): Promise<string[]>
 }
 
-/** A record and where it is. Positions rise from record to record; `rewrite` and `delete` make them void. */
+/** A record and where it is. Positions rise from record to record; `delete` makes them void. */
 export interface LogEntry<V> {
   readonly at: number
   /** Where the next record begins. */
@@ -107,8 +107,6 @@ export interface LogStore<V> {
    * the end.
    */
   scan(id: string, range?: LogRange): AsyncIterable<LogEntry<V>>
-  /** Replaces the whole log atomically. The records must not change before it resolves: they are encoded while they are written. */
-  rewrite(id: string, records: readonly V[]): Promise<void>
   delete(id: string): Promise<void>
   ids(): Promise<string[]>
   /** Waits for appends in flight and releases the file handle of this id. */

@@ -175,18 +175,6 @@ function logSuite(name: string, open: Open<LogStore<Item>>): void {
     assert.deepEqual(await store.ids(), [])
   })
 
-  it('a rewrite replaces what was appended before it and nothing after it', async (_t, { store, reopen }) => {
-    const all = [
-      store.append('a', { n: 0 }),
-      store.append('a', { n: 1 }),
-      store.rewrite('a', [{ n: 7 }, { n: 8 }]),
-      store.append('a', { n: 9 })
-    ]
-    await Promise.all(all)
-    assert.deepEqual(numbers(await store.read('a')), [7, 8, 9])
-    assert.deepEqual(numbers(await (await reopen()).read('a')), [7, 8, 9])
-  })
-
   it('a deleted log starts anew', async (_t, { store }) => {
     await store.append('a/b', { n: 0 })
     assert.deepEqual(await store.ids(), ['a/b'])

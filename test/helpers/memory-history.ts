@@ -27,7 +27,6 @@ export function memoryLog(): MemoryLog {
       const wanted = all.slice(from)
       yield* reverse ? wanted.reverse() : wanted
     },
-    rewrite: async () => undefined,
     delete: async () => undefined,
     ids: async () => [],
     release: async () => undefined

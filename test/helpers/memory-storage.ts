@@ -155,10 +155,6 @@ function logs<V>(spec: StoreSpec, space: Map<string, string[]>, check: () => voi
       }
     },
     read: async id => (space.get(at(id)) ?? []).flatMap(line => read(codec.decode(line)) ?? []),
-    rewrite: async (id, records) => {
-      const lines = records.map(record => codec.encode(record))
-      space.set(at(id), lines)
-    },
     delete: async id => void space.delete(at(id)),
     ids: async () => sortedKeys(space),
     release: async id => void at(id)

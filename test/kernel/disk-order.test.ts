@@ -33,7 +33,7 @@ test('a log record is on the medium, its file name too, before its append resolv
   assert.deepEqual(disk.done, ['write a.jsonl', 'sync a.jsonl'], 'two appends share one write and one flush')
 })
 
-test('a rewritten log, a document and a blob are flushed before their name changes, and the name before they resolve', async t => {
+test('a document and a blob are flushed before their name changes, and the name before they resolve', async t => {
   const { storage, disk } = await watched(t, logSpec)
   const place = { namespace: 'test', dir: 'test' }
   const replaced = (name: string, temporary: string, above: string) => {
@@ -41,8 +41,6 @@ test('a rewritten log, a document and a blob are flushed before their name chang
     assert.deepEqual(kept.slice(-4), [`write ${temporary}`, `sync ${temporary}`, `rename ${name}`, `sync ${above}`])
     disk.done.length = 0
   }
-  await storage.open(logSpec, place).rewrite('a', [{ n: 0 }])
-  replaced('a.jsonl', 'a.jsonl~', 'test')
   await storage.open(documentSpec, place).put('a', { n: 0 })
   replaced('a.json', 'a.json~', 'test')
   await storage.open(documentSpec, place).update('a', () => ({ n: 1 }))
@@ -124,7 +122,7 @@ test('everything that the kernel writes is for its owner alone, whatever lay the
   const { storage, dir } = await watched(t, logSpec)
   const place = { namespace: 'test', dir: 'test' }
   await storage.open(logSpec, place).append('l/a', { n: 0 })
-  await storage.open(logSpec, place).rewrite('l/b', [{ n: 0 }])
+  await storage.open(logSpec, place).append('l/b', { n: 0 })
   await writeFile(join(dir, 'l/a.jsonl'), 'rubbish\n')
   await storage.open(logSpec, place).read('l/a')
   await storage.open(documentSpec, place).put('d/a', { n: 0 })

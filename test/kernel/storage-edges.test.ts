@@ -218,8 +218,7 @@ test('no file stays open, whether the work went well or not, but those of logs u
   assert.equal(await openFiles(dir), 0, 'documents and blobs')
   await writeFile(join(dir, 'c.jsonl'), 'rubbish\n{"n":1}\n')
   await logs.read('c')
-  await logs.rewrite('c', [{ n: 1 }])
-  assert.equal(await openFiles(dir), 0, 'a log that is read or rewritten')
+  assert.equal(await openFiles(dir), 0, 'a log that is read')
   if (process.platform === 'linux') {
     await logs.append('d', { n: 1 })
     await rm(join(dir, 'd.jsonl'))
