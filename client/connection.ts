@@ -49,7 +49,8 @@ export class Connection {
   #lost: ((error: Error) => void) | undefined
   #open = false
   #ended = false
-  #heard = Date.now()
+  /** Looks since the last frame. Not the time: a tab that was frozen, or a machine that slept, has heard nothing for long and misses nothing. */
+  #silentLooks = 0
   #timer: ReturnType<typeof setInterval> | undefined
 
   private constructor(options: ConnectionOptions) {
@@ -92,7 +93,7 @@ export class Connection {
   }
 
   #receive(data: unknown): void {
-    this.#heard = Date.now()
+    this.#silentLooks = 0
     if (typeof data !== 'string') return // bytes belong to frames that this client does not ask for
     const frame = JSON.parse(data) as ServerFrame | Ack
     if (frame.type === 'ack') this.#answer(frame as Ack)
@@ -111,9 +112,9 @@ export class Connection {
 
   /** The server sends no heartbeats: a request that changes nothing shows whether it is there. */
   #look(): void {
-    const silent = Date.now() - this.#heard
-    if (silent >= this.#options.silenceMs * 2) this.#end('nothing was heard of the server')
-    else if (silent >= this.#options.silenceMs && this.#open) this.request('unsubscribe', { session_ids: [] }).catch(() => undefined) // told by onClose
+    this.#silentLooks++
+    if (this.#silentLooks > 2) this.#end('nothing was heard of the server')
+    else if (this.#silentLooks === 2 && this.#open) this.request('unsubscribe', { session_ids: [] }).catch(() => undefined) // told by onClose
   }
 
   #end(reason: string): void {

@@ -219,6 +219,37 @@ test('a server that says nothing for long, and does not answer either, counts as
   await lost.opened
 })
 
+test('a client that slept asks first whether the server is there, and keeps its connection', async t => {
+  const { server } = await scene(t, [])
+  const asked = latch()
+  class Counted extends WebSocket {
+    override send(text: never): void {
+      if (String(text).includes('unsubscribe')) asked.open()
+      super.send(text)
+    }
+  }
+  const states: string[] = []
+  const open = latch()
+  const client = createClient({
+    url: server.url,
+    token: server.token,
+    WebSocket: Counted as never,
+    silenceMs: 20,
+    onState: ({ state }) => {
+      states.push(state)
+      if (state === 'open') open.open()
+      if (state === 'waiting') asked.open()
+    }
+  })
+  t.after(() => client.close())
+  client.events.listen(() => undefined)
+  await open.opened
+  const awake = Date.now()
+  t.mock.method(Date, 'now', () => awake + 3_600_000)
+  await asked.opened
+  assert.deepEqual(states, ['connecting', 'open'])
+})
+
 test('offsets per turn and per step both join, repetitions are cut off, and missing text asks for a snapshot', () => {
   let text = ''
   const state = new WatchState({
