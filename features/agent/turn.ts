@@ -26,6 +26,8 @@ interface TurnHost {
   readonly emit: AgentEmit
   /** Model, effort and system prompt. */
   bind(): Promise<TurnBinding>
+  /** The next number behind an id that the provider repeated. */
+  readonly repeats: Map<string, number>
   /** Notices that wait. */
   readonly notices: Tracked<readonly Notice[]>
   /** Tells the agent's status: tokens were spent. */
@@ -66,8 +68,6 @@ export class Turn implements TurnPorts {
   readonly #controller = new AbortController()
   readonly signal: AbortSignal = this.#controller.signal
   readonly #callIds = new Set<string>()
-  /** The next number behind an id that the provider repeated. */
-  readonly #repeats = new Map<string, number>()
   readonly #usageBefore: TokenUsage
   /** Records that go with the next ones: nobody has to wait for them. */
   readonly #unsaved: (CoreRecord | HistoryRecord)[] = []
@@ -253,14 +253,14 @@ export class Turn implements TurnPorts {
 
   /** Providers repeat ids over a conversation; results are matched by id, so every call of an agent gets its own. */
   uniqueCallId(given: string): string {
-    const { deps, history } = this.#agent
+    const { deps, history, repeats } = this.#agent
     const taken = (id: string) => this.#callIds.has(id) || history.hasToolCall(id)
     const base = given === '' ? `call_${deps.newId()}` : given
     let id = base
-    // Some give the same one in every step: no number is tried twice.
-    let n = this.#repeats.get(base) ?? 2
+    // Some give the same one in every step, and in every turn: no number is tried twice.
+    let n = repeats.get(base) ?? 2
     for (; taken(id); n++) id = `${base}_${n}`
-    if (id !== base) this.#repeats.set(base, n)
+    if (id !== base) repeats.set(base, n)
     if (given !== '' && id !== given) deps.log.warn({ tool_call_id: given }, 'the provider repeated a tool call id')
     this.#callIds.add(id)
     return id

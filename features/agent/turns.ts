@@ -44,6 +44,8 @@ export class Turns {
   /** The same, to write: others only read them. */
   readonly #own: { current: Turn | undefined; stopped: boolean } = this
   #last: Turn | undefined
+  /** The next number behind an id of a call that the provider repeated. */
+  readonly #repeats = new Map<string, number>()
   /** Keeps turns from beginning. */
   #exclusive: { readonly abort: () => void; readonly done: Promise<unknown>; readonly brief: boolean } | undefined
   /** The first prompt of the queue, while packs are asked about it. */
@@ -173,6 +175,7 @@ export class Turns {
       emit,
       bind: () => binding.forTurn(looked),
       measured,
+      repeats: this.#repeats,
       notices,
       insist: records => this.#insist(records),
       ending: (left, taken) => {
