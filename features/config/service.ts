@@ -55,7 +55,7 @@ export interface ConfigChange {
 
 /** The configuration as it counts now. */
 export interface Config {
-  /** Grows whenever an effective value may have changed. */
+  /** Grows whenever an effective value, or what `diagnostics` answers, may have changed. */
   readonly revision: number
   /** Effective value of a domain: default < file < environment. Typed by the section's schema; cached and frozen. */
   get<S extends TSchema>(section: ConfigSection<S>): Static<S>

@@ -113,11 +113,13 @@ export class Settings implements Config {
    */
   judgeNames(): void {
     this.#judges = true
+    this.#revision++
     this.#warn()
   }
 
   leaveNames(): void {
     this.#judges = false
+    this.#revision++
   }
 
   #strangers(): ConfigDiagnostic[] {
@@ -212,6 +214,7 @@ export class Settings implements Config {
   /** Answers the top-level keys that changed. */
   #take({ table, problem }: FileContent): string[] {
     if (this.#problem && !problem) this.#options.repaired?.()
+    if (this.#problem !== problem) this.#revision++
     this.#problem = problem
     this.#wasRead ||= !problem
     let changed: string[] = []

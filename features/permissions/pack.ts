@@ -1,5 +1,5 @@
 /** Wires permissions: state per agent, rules from the configuration, and the gate before every tool call. */
-import { definePack, defineSlot, problems } from '../../kernel/index.ts'
+import { definePack, defineSlot, derived, problems } from '../../kernel/index.ts'
 import { Agents, StepInjectors } from '../agent/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Histories, HistoryStates } from '../history/index.ts'
@@ -10,7 +10,7 @@ import { AgentPermissions, later, permissionState } from './agent-permissions.ts
 import { type Approval, defaultModeSection, PermissionMode, Permissions, permissionSection } from './contract.ts'
 import { permit, readable } from './gate.ts'
 import { modeReminder, modeVariant } from './reminder.ts'
-import { type Rule, rulesOf } from './rules.ts'
+import { rulesOf } from './rules.ts'
 
 export default definePack({
   name: 'permissions',
@@ -84,18 +84,19 @@ export default definePack({
     const remembered = async (agent: AgentHost | undefined): Promise<readonly Approval[]> =>
       agent ? [...(await agent.get(slot)).approvals, ...(await remembered(parent(agent)))] : []
 
-    let parsed: { readonly from: object; readonly rules: readonly Rule[] } | undefined
     /** The file has been readable at some time, so its last good rules count. */
     let read = false
-    const rules = () => {
-      const settings = config()
-      const from = settings?.get(permissionSection) ?? permissionSection.default
-      if (parsed?.from !== from) parsed = { from, rules: rulesOf(from) }
-      if (!settings) return { rules: parsed.rules, unsure: false }
-      const troubles = settings.diagnostics().map(({ domain }) => domain)
-      read ||= !troubles.includes(undefined) // one without a domain means the whole file
-      return { rules: parsed.rules, unsure: !read || troubles.includes(permissionSection.name) }
-    }
+    const rules = derived(
+      () => [config(), config()?.revision],
+      () => {
+        const settings = config()
+        const found = rulesOf(settings?.get(permissionSection) ?? permissionSection.default)
+        if (!settings) return { rules: found, unsure: false }
+        const troubles = settings.diagnostics().map(({ domain }) => domain)
+        read ||= !troubles.includes(undefined) // one without a domain means the whole file
+        return { rules: found, unsure: !read || troubles.includes(permissionSection.name) }
+      }
+    )
     // Looks at the file now: one that breaks before the first call has had its say.
     ctx.background(async () => rules())
 

@@ -201,3 +201,25 @@ test('a change is refused for the records that it makes wrong, by its own fault 
   await settings.patch({ records: { ...many, r70: { type: 'y' } } })
   assert.equal(Object.keys(settings.get(records)).length, 101)
 })
+
+test('the revision grows when a value or what is said of the file changes, and not when the file is only looked at', async () => {
+  const { settings, path } = await open('[shape]\nsize = 2\n')
+  const grows = async (change: () => unknown) => {
+    const before = settings.revision
+    await change()
+    await settings.reload()
+    return settings.revision > before
+  }
+
+  assert.deepEqual(
+    [
+      await grows(() => undefined),
+      await grows(() => settings.patch({ shape: { size: 3 } })),
+      await grows(() => settings.patch({ shape: { size: 3 } })),
+      await grows(() => writeFile(path, 'shape = [')),
+      await grows(() => writeFile(path, '[shape]\nsize = 3\n')),
+      await grows(() => settings.judgeNames())
+    ],
+    [false, true, false, true, true, true]
+  )
+})
