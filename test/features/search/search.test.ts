@@ -225,7 +225,8 @@ test('what was found while the disk took nothing is found by the next server, to
   await writeFile(place, '')
   await one.turn('the second fig')
   const { items, index_state } = await one.find({ query: 'fig', role: 'user' })
-  assert.deepEqual([items.length, index_state.degraded], [2, `session ${one.session_id} could not be read: ENOTDIR`])
+  assert.equal(items.length, 2)
+  assert.match(index_state.degraded ?? '', new RegExp(`^session ${one.session_id} could not be read: (ENOTDIR|EEXIST)$`)) // from Node 24 on
   await rm(place)
   await rename(`${place}.kept`, place)
   await one.turn('the third fig')
