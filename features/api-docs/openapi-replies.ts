@@ -12,6 +12,8 @@ import type { DocumentSchema, DocumentSchemas } from './document-schema.ts'
 import { exampleOf } from './examples.ts'
 
 const json = 'application/json'
+/** As OpenAPI 3.1 says it; a generator that is told nothing makes no type. */
+const bytes = { type: 'string', contentMediaType: 'application/octet-stream' }
 
 const requestId = { type: 'string', description: 'ULID, or the X-Request-Id of the request' }
 
@@ -54,7 +56,7 @@ export class Replies {
   #success(spec: AnyRoute, status: number): Record<string, DocumentSchema> {
     if (status === 204 || status === 304) return {}
     if (!spec.binary) return { [json]: this.#envelope(spec) }
-    return Object.fromEntries(spec.binary.types.map(type => [type, type === json ? this.#schemas.copy(spec.data) : {}]))
+    return Object.fromEntries(spec.binary.types.map(type => [type, type === json ? this.#schemas.copy(spec.data) : bytes]))
   }
 
   #envelope({ data, successCode = 0 }: AnyRoute): DocumentSchema {
