@@ -60,7 +60,7 @@ test('only what came from the same URL goes: hand-made providers, other registri
 
 test('every listed provider gets a source record, an endpoint, a protocol, its models and their prices; a hand-made one of that id is rewritten', async t => {
   const cost = { input: 1, output: 2, cache_read: 0.5, cache_write: 3 }
-  const models = { k: { id: 'org/k', name: 'K', limit: { context: 10 }, cost }, plain: { id: 'p' } }
+  const models = { k: { id: 'org/k', name: 'K', limit: { context: 10 }, cost }, plain: { id: 'p' }, mute: { id: 'q', tool_call: false } }
   const live = await upstream(t, { x: { id: 'x', api: 'https://x.example', type: 'compat_messages', models }, bad: { id: 'bad' } })
   const toml = '[providers.x]\ntype = "svc"\napi_key = "sk-mine"\nnote = "kept"\nmodel_source = "static"\ndefault_model = "x/old"\n'
   const { call, file } = await startCatalog(t, { toml })
@@ -68,7 +68,7 @@ test('every listed provider gets a source record, an endpoint, a protocol, its m
 
   const { data } = await call(importRegistry, { body: { url, api_key: 'sk-r' } })
 
-  assert.deepEqual([data.providers.map(({ id, default_model }) => [id, default_model]), data.models_imported], [[['x', 'x/k']], 2])
+  assert.deepEqual([data.providers.map(({ id, default_model }) => [id, default_model]), data.models_imported], [[['x', 'x/k']], 3])
   const after = await file()
   assert.deepEqual(after.providers, {
     x: {
@@ -81,7 +81,8 @@ test('every listed provider gets a source record, an endpoint, a protocol, its m
   })
   assert.deepEqual(after.models, {
     'x/k': { provider: 'x', model: 'org/k', max_context_size: 10, display_name: 'K', capabilities: ['tool_use'], cost },
-    'x/plain': { provider: 'x', model: 'p', max_context_size: 131_072, capabilities: ['tool_use'] }
+    'x/plain': { provider: 'x', model: 'p', max_context_size: 131_072, capabilities: ['tool_use'] },
+    'x/mute': { provider: 'x', model: 'q', max_context_size: 131_072, capabilities: [] }
   })
 })
 
@@ -171,11 +172,16 @@ test('what is no valid request is a 40001 that names the field', async t => {
   assert.deepEqual(paths(await rest.json('POST', path, { url: 'http://127.0.0.1:1', api_key: 1 })), ['body.api_key'])
 })
 
-test('entries whose names or addresses no file can hold are left out', async t => {
+test('entries whose names or addresses no file can hold, and those without a model, are left out', async t => {
   const half = '\ud800'
   const entry = (id: string, api: string, models: object) => ({ id, api, type: 'compat_chat', models })
   const good = entry('a', 'https://a.example', { [`m${half}`]: { id: 'm' }, n: { id: half }, o: { id: 'o', name: half } })
-  const live = await upstream(t, { a: good, b: entry('b', `https://b.example/${half}`, { m: { id: 'm' } }) })
+  const live = await upstream(t, {
+    a: good,
+    b: entry('b', `https://b.example/${half}`, { m: { id: 'm' } }),
+    c: entry('c', ['https://$', '{C}.example'].join(''), { m: { id: 'm' } }),
+    d: entry('d', 'https://d.example', {})
+  })
   const { call } = await startCatalog(t)
 
   const { data } = await call(importRegistry, { body: { url: `${live.url}/api.json` } })

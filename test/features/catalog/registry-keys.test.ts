@@ -21,7 +21,7 @@ note = "kept"
 provider = "x"
 model = "m"
 max_context_size = 1
-overrides = { api_key = "sk-model", display_name = "Mine" }
+overrides = { api_key = "sk-model", oauth = { storage = "file", key = "k" }, display_name = "Mine" }
 `
 
 for (const [what, given, expected] of [
@@ -77,6 +77,16 @@ test('the key that a user gave a provider is not shown to the registry it came f
     live.asked.map(({ headers }) => headers.authorization),
     [undefined, undefined, undefined]
   )
+})
+
+test('a key that several providers of a registry have is tried once', async t => {
+  const live = await upstream(t, listing('x', 'y'))
+  const { call } = await startCatalog(t, { toml: quiet })
+  await call(importRegistry, { body: { url: `${live.url}/api.json`, api_key: 'sk-r' } })
+  live.reply = 401
+
+  assert.equal((await call(refreshProviders)).data.failed.length, 2)
+  assert.equal(live.asked.length, 2)
 })
 
 test('blanks around the address of a registry do not make it another one', async t => {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import llmGenai from '../../../features/llm-genai/pack.ts'
 import llmMessages from '../../../features/llm-messages/pack.ts'
 import { readModelList } from '../../../features/providers/discovery.ts'
-import { refreshProviders } from '../../../features/providers/index.ts'
+import { readRegistry, refreshProviders } from '../../../features/providers/index.ts'
 import { withEnvironment } from '../../helpers/environment.ts'
 import { discovering, listServer, quiet, start } from './scene.ts'
 
@@ -46,6 +46,11 @@ model_source = "discover"
 base_url = "${url}"
 api_key = "sk-1"
 custom_headers = { Authorization = "Basic abc", User-Agent = "mine" }
+[providers.open]
+model_source = "discover"
+base_url = "${url}/open"
+api_key = "sk-2"
+auth = "none"
 `
   const { call } = await start(t, { toml })
 
@@ -54,6 +59,7 @@ custom_headers = { Authorization = "Basic abc", User-Agent = "mine" }
   const told = asked.map(({ path, headers }) => [path, headers.authorization, headers['user-agent']])
   assert.deepEqual(told.sort(), [
     ['/models', 'Basic abc', 'mine'],
+    ['/open/models', undefined, asked.find(({ path }) => path.startsWith('/open'))?.headers['user-agent']],
     ['/v1/models?x=1', 'Bearer sk-table', asked.find(({ path }) => path.startsWith('/v1'))?.headers['user-agent']]
   ])
   assert.match(String(told.find(([path]) => path !== '/models')?.[2]), /^svc-code\/\d/)
@@ -209,7 +215,8 @@ test('servers of a protocol are asked as they want it: path, header of the key, 
   const one = (id: string, type: string, path = '') =>
     `[providers.${id}]\ntype = "${type}"\nmodel_source = "discover"\nbase_url = "${url}/${id}${path}"\napi_key = "k"\n`
   const toml = quiet + one('messages', 'compat_messages') + one('versioned', 'compat_messages', '/v1') + one('genai', 'compat_genai')
-  const { call, file } = await start(t, { toml, more: [llmMessages, llmGenai] })
+  const token = one('token', 'compat_messages').replace('api_key = "k"', 'env = { TOKEN_ACCESS_TOKEN = "t" }')
+  const { call, file } = await start(t, { toml: toml + token, more: [llmMessages, llmGenai] })
 
   assert.deepEqual((await call(refreshProviders)).data.failed, [])
 
@@ -217,6 +224,7 @@ test('servers of a protocol are asked as they want it: path, header of the key, 
   assert.deepEqual(told.sort(), [
     ['/genai/v1beta/models?pageSize=1000', 'k', undefined],
     ['/messages/v1/models?limit=1000', 'k', undefined],
+    ['/token/v1/models?limit=1000', undefined, 'Bearer t'],
     ['/versioned/v1/models?limit=1000', 'k', undefined]
   ])
   assert.ok(asked.find(({ path }) => path.startsWith('/messages'))?.headers['anthropic-version'])
@@ -227,7 +235,8 @@ test('servers of a protocol are asked as they want it: path, header of the key, 
       ['messages/claude-x', 'X', ['thinking', 'tool_use']],
       ['versioned/claude-x', 'X', ['thinking', 'tool_use']],
       ['genai/gemini-x', 'X', ['thinking', 'tool_use']],
-      ['genai/gemini-y', undefined, ['tool_use']]
+      ['genai/gemini-y', undefined, ['tool_use']],
+      ['token/claude-x', 'X', ['thinking', 'tool_use']]
     ]
   )
 })
@@ -248,9 +257,13 @@ test('halves of surrogate pairs in a list leave out what has them, and all else 
   assert.deepEqual([others, alias?.model, alias?.display_name, alias?.support_efforts], [[], 'b', undefined, ['low']])
 })
 
-test('a list of 5,000 models is read, a longer one is refused', async () => {
+test('a list of 5,000 models and a registry of 1,000 providers are read, longer ones are refused', async () => {
   const list = Array.from({ length: 5_000 }, (_, at) => ({ id: `m${at}`, context_length: 10 }))
+  const entry = (id: string) => [id, { id, api: 'https://a.example', type: 'compat_chat', models: { m: { id: 'm' } } }]
+  const registry = Array.from({ length: 1_000 }, (_, at) => entry(`p${at}`))
 
   assert.equal((await readModelList(list)).length, 5_000)
   await assert.rejects(readModelList([...list, { id: 'more', context_length: 10 }]), /more than 5000 models/)
+  assert.equal((await readRegistry(Object.fromEntries(registry))).length, 1_000)
+  await assert.rejects(readRegistry(Object.fromEntries([...registry, entry('more')])), /more than 1000 providers/)
 })

@@ -65,7 +65,7 @@ test('it cannot be created, replaced, renamed to or deleted, even when the file 
 })
 
 test('it is never asked for models, and a created provider does not become the default', async t => {
-  withEnvironment(t, environment)
+  withEnvironment(t, { ...environment, SVC_CODE_API_BASE_URL: environment.SVC_CODE_MODEL_BASE_URL })
   const { call, file } = await start(t, { toml: quiet })
 
   await call(createProvider, { body: body('one') })

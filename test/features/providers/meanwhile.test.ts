@@ -1,7 +1,7 @@
 /** Changes of the configuration while a refresh asks, and writes of many clients at once. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readConfig } from '../../../features/config/index.ts'
+import { patchConfig, readConfig } from '../../../features/config/index.ts'
 import {
   createProvider,
   deleteProvider,
@@ -56,6 +56,43 @@ test('a provider that became another one while it was asked does not get the mod
 
   assert.deepEqual((await report).data, { changed: [], unchanged: [], failed: [{ provider: 'one', reason: 'it was changed meanwhile' }] })
   assert.deepEqual(Object.keys((await file()).models as object), ['one/mine'])
+})
+
+test('whatever of a question changes while it is put, its answer is for another provider', async t => {
+  for (const change of [{ custom_headers: { 'X-Team': 't' } }, { model_source: 'static' }, { env: { ONE_API_KEY: 'k' } }]) {
+    const { call, arrived, release } = await slow(
+      t,
+      '[models."one/found"]\nprovider = "one"\nmodel = "found"\nmax_context_size = 10\ncapabilities = ["tool_use"]\n'
+    )
+
+    const report = call(refreshProvider, { params })
+    await arrived
+    assert.equal((await call(patchConfig, { body: { providers: { one: change } } })).code, 0)
+    release()
+
+    assert.deepEqual((await report).data.failed, [{ provider: 'one', reason: 'it was changed meanwhile' }], Object.keys(change)[0])
+  }
+})
+
+test('at most four providers are asked at a time', async t => {
+  let asked = 0
+  const [four, released] = [latch(), latch()]
+  const { url } = await listServer(t, async ({ path }) => {
+    if (path === '/other') return {}
+    if (++asked === 4) four.open()
+    await released.opened
+    return list
+  })
+  const providers = Array.from({ length: 8 }, (_, n) => `[providers.p${n}]\nbase_url = "${url}"\nmodel_source = "discover"\n`)
+  const { call } = await start(t, { toml: quiet + providers.join('') })
+
+  const report = call(refreshProviders)
+  await four.opened
+  await fetch(`${url}/other`)
+
+  assert.equal(asked, 4)
+  released.open()
+  assert.equal((await report).data.changed.length, 8)
 })
 
 test('a renamed provider is not added again by the answer for its old name; what others write meanwhile stays', async t => {

@@ -109,32 +109,45 @@ test('a record of the file that is no model is no alias, and asking for it write
 })
 
 test('models that a pack brings along can be chosen and make the server ready', async t => {
+  const model = {
+    alias: 'demo/one',
+    provider_id: 'demo',
+    protocol: 'demo',
+    name: 'one',
+    display_name: 'One',
+    max_context_size: 10,
+    capabilities: [],
+    fallback_default: true
+  }
   const demo = definePack({
     name: 'demo-models',
-    setup: ctx =>
-      ctx.contribute(LlmModels, {
-        alias: 'demo/one',
-        provider_id: 'demo',
-        protocol: 'demo',
-        name: 'one',
-        display_name: 'One',
-        max_context_size: 10,
-        capabilities: [],
-        fallback_default: true
-      })
+    setup(ctx) {
+      ctx.contribute(LlmModels, { ...model, alias: 'demo/zero', fallback_default: false })
+      ctx.contribute(LlmModels, model)
+    }
   })
-  const { call, kernel } = await start(t, { more: [demo] })
+  const { call, kernel, home } = await start(t, { more: [demo] })
+  const listed = async () => (await call(listModels)).data.items.map(({ model, provider }) => [model, provider])
 
+  assert.deepEqual(await listed(), [
+    ['demo/zero', 'demo'],
+    ['demo/one', 'demo']
+  ])
   assert.deepEqual((await call(readAuth)).data, { ready: true, providers_count: 1, default_model: 'demo/one', managed_provider: null })
   assert.equal((await call(setDefaultModel, { params: { model_id: 'demo/one' } })).data.model.provider, 'demo')
+  await writeFile(join(home, 'config.toml'), '[providers.own]\n[models."demo/one"]\nprovider = "own"\nmodel = "m"\nmax_context_size = 1\n')
+  assert.deepEqual(await listed(), [
+    ['demo/one', 'own'],
+    ['demo/zero', 'demo']
+  ])
   await kernel.unload('demo-models')
-  assert.deepEqual((await call(listModels)).data.items, [])
+  assert.deepEqual(await listed(), [['demo/one', 'own']])
 })
 
 test('readiness follows the configuration and the managed login', async t => {
   const managed = `${toml}\n[providers."managed:svc-code"]\ntype = "svc"\napi_key = ""\noauth = { storage = "file", key = "svc-code" }\n`
   let status: 'authenticated' | 'expired' | 'revoked' | 'unauthenticated' = 'authenticated'
-  const { call, kernel } = await start(t, { toml: managed, more: [logins({ status: () => status })] })
+  const { call, kernel, home } = await start(t, { toml: managed, more: [logins({ status: () => status })] })
   const auth = async () => (await call(readAuth)).data
 
   for (status of ['authenticated', 'expired', 'unauthenticated', 'revoked'] as const) {
@@ -145,6 +158,10 @@ test('readiness follows the configuration and the managed login', async t => {
       managed_provider: { name: 'managed:svc-code', status }
     })
   }
+  await writeFile(join(home, 'config.toml'), managed.replace(/oauth = .*/, 'api_key = "k"').replace('api_key = ""\n', ''))
+  const { ready, managed_provider } = await auth()
+  assert.deepEqual([ready, managed_provider?.status], [true, 'unauthenticated'], 'it works by its own key')
+  await writeFile(join(home, 'config.toml'), managed)
   await kernel.unload('logins')
   assert.equal((await auth()).managed_provider?.status, 'unauthenticated')
 })
@@ -165,6 +182,8 @@ test('a default model that does not exist, and one whose provider is gone, are w
   await write(toml.replace('api_key = "sk-secret"\n', ''))
   assert.equal((await auth()).ready, true)
   assert.equal('warnings' in (await auth()), false)
+  await write(`telemetry = 5\n${toml.replace('api_key = "sk-secret"\n', '')}`)
+  assert.equal('warnings' in (await auth()), false, 'of the file as a whole only')
   assert.deepEqual((await call(readAuth, { query: { check_model: true } })).data.warnings, [
     'the default model acme/big cannot be used: provider acme has no credential'
   ])

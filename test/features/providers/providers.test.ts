@@ -11,7 +11,8 @@ import {
   ProviderManaged,
   ProviderMissing,
   readProvider,
-  replaceProvider
+  replaceProvider,
+  setDefaultModel
 } from '../../../features/providers/index.ts'
 import { body, logins, paths, start } from './scene.ts'
 
@@ -97,6 +98,11 @@ test('a provider without a key is unconfigured; its default is the global one wh
     status: 'unconfigured',
     models: ['local/small']
   })
+  await call(createProvider, { body: body('other') })
+  const defaults = async () => (await call(listProviders)).data.items.map(({ default_model }) => default_model)
+  assert.deepEqual(await defaults(), ['local/small', undefined])
+  await call(setDefaultModel, { params: { model_id: 'other/small' } })
+  assert.deepEqual(await defaults(), [undefined, 'other/small'])
   assert.ok(!('api_key' in (await call(readProvider, { params: params('local') })).data))
 })
 
@@ -184,6 +190,8 @@ provider = "old"
 model = "a"
 max_context_size = 1
 display_name = "A"
+max_output_size = 5
+adaptive_thinking = true
 off_effort = "none" # by hand
 
 [models."old/b"]
@@ -336,11 +344,14 @@ test('delete answers 204 without a body, takes the aliases and their place in th
 })
 
 test('a provider of a login cannot be replaced or deleted; it is connected while the login lasts', async t => {
-  const { call, kernel, toml } = await start(t, { toml: managed, more: [logins({ status: () => 'authenticated' })] })
+  let status: 'authenticated' | 'expired' = 'authenticated'
+  const { call, kernel, toml } = await start(t, { toml: managed, more: [logins({ status: () => status })] })
   const id = 'managed:svc-code'
   const { id: _, ...form } = body(id)
 
   assert.equal((await call(readProvider, { params: params(id) })).data.status, 'connected')
+  status = 'expired'
+  assert.equal((await call(readProvider, { params: params(id) })).data.status, 'unconfigured')
   assert.equal((await call(replaceProvider, { params: params(id), body: form })).code, ProviderManaged.code)
   assert.equal((await call(deleteProvider, { params: params(id) })).code, ProviderManaged.code)
   await kernel.unload('logins')

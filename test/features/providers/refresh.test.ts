@@ -1,6 +1,7 @@
 /** The refresh routes against a real HTTP server in place of a provider or a registry. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { LlmAdapters } from '../../../features/llm/index.ts'
 import {
   modelCatalogChanged,
   ProviderMissing,
@@ -9,6 +10,7 @@ import {
   refreshProvider,
   refreshProviders
 } from '../../../features/providers/index.ts'
+import { definePack } from '../../../kernel/index.ts'
 import { discovering, listServer, logins, quiet, start } from './scene.ts'
 
 const empty = { changed: [], unchanged: [], failed: [] }
@@ -19,6 +21,7 @@ test('nothing configured: every refresh is empty and an unknown provider is a 40
   assert.deepEqual((await call(refreshProviders)).data, empty)
   assert.deepEqual((await call(refreshLogins)).data, empty)
   assert.equal((await call(refreshProvider, { params: { provider_id: 'nope' } })).code, ProviderMissing.code)
+  assert.deepEqual((await call(refreshProviders)).data, empty)
   for (const path of ['providers:zap', 'providers/one:zap', 'providers/one']) {
     const answer = await rest.json('POST', `/api/v1/${path}`)
     assert.equal(answer.code, 40001, path)
@@ -37,10 +40,14 @@ api_key = "k"
 base_url = "${url}"
 model_source = "static"
 source = { kind = "apiJson", url = "${url}" }
+[providers.login]
+base_url = "${url}"
+model_source = "static"
+oauth = { storage = "file", key = "svc-code" }
 `
   const { call, toml: text } = await start(t, { toml })
 
-  assert.deepEqual((await call(refreshProviders)).data, { ...empty, unchanged: ['hand', 'fixed'] })
+  assert.deepEqual((await call(refreshProviders)).data, { ...empty, unchanged: ['hand', 'fixed', 'login'] })
   assert.deepEqual((await call(refreshProvider, { params: { provider_id: 'hand' } })).data, { ...empty, unchanged: ['hand'] })
   assert.deepEqual(asked, [])
   assert.equal(await text(), toml)
@@ -153,6 +160,7 @@ ${provider('three', 'default_model = "m"')}
 ${alias('one/gone', 'one', 'gone')}
 ${alias('two/gone', 'two', 'gone')}
 ${alias('one/taken', 'two', 'mine')}
+${alias('__proto__', 'two', 'mine')}
 ${alias('one/renamed', 'one', 'before', 'capabilities = ["tool_use"]')}
 ${alias('two/m', 'two', 'm', 'capabilities = ["tool_use"]\nsupport_efforts = ["high", "low"]')}
 ${alias('three/m', 'three', 'm', 'capabilities = ["tool_use", "image_in"]')}`
@@ -174,7 +182,7 @@ ${alias('three/m', 'three', 'm', 'capabilities = ["tool_use", "image_in"]')}`
     Object.values(providers!).map(({ default_model }) => default_model),
     [undefined, undefined, 'm']
   )
-  assert.deepEqual(Object.keys(models!).sort(), ['one/m', 'one/renamed', 'one/taken', 'three/m', 'two/m'])
+  assert.deepEqual(Object.keys(models!).sort(), ['__proto__', 'one/m', 'one/renamed', 'one/taken', 'three/m', 'two/m'])
   assert.deepEqual(models!['one/taken'], { provider: 'two', model: 'mine', max_context_size: 10 })
   assert.equal(models!['one/renamed']?.model, 'renamed')
   assert.deepEqual(models!['two/m']?.support_efforts, ['low', 'high'])
@@ -192,10 +200,20 @@ test('failures are collected, the others go on, and no text holds the key', asyn
     if (path.startsWith('/none')) return { data: [] }
     return { data: [{ id: 'm', context_length: 10 }] }
   })
+  const adapter = definePack({
+    name: 'adapter',
+    setup: ctx =>
+      ctx.contribute(LlmAdapters, {
+        protocol: 'odd',
+        needs_credential: true,
+        stream: () => assert.fail('not asked'),
+        modelList: ({ api_key }) => assert.fail(`no list for ${api_key}`)
+      })
+  })
   const names = ['refused', 'broken', 'sizeless', 'list', 'down', 'moved', 'none', 'good']
   const sections = names.map(name => `[providers.${name}]\nbase_url = "${url}/${name}"\napi_key = "sk-secret"\nmodel_source = "discover"\n`)
-  const more = `[providers.closed]\nbase_url = "http://127.0.0.1:9"\nmodel_source = "discover"\n[providers.homeless]\nmodel_source = "discover"\n`
-  const { call, file } = await start(t, { toml: [quiet, ...sections, more].join('\n') })
+  const more = `[providers.closed]\nbase_url = "http://127.0.0.1:9"\nmodel_source = "discover"\n[providers.odd]\ntype = "odd"\nbase_url = "${url}"\napi_key = "sk-secret"\nmodel_source = "discover"\n[providers.homeless]\nmodel_source = "discover"\n`
+  const { call, file } = await start(t, { toml: [quiet, ...sections, more].join('\n'), more: [adapter] })
 
   const { data } = await call(refreshProviders)
 
@@ -210,6 +228,7 @@ test('failures are collected, the others go on, and no text holds the key', asyn
     down: 'answered HTTP 503',
     moved: 'answered HTTP 302',
     closed: 'could not be reached: nothing listens there (ECONNREFUSED)',
+    odd: 'the refresh failed',
     homeless: 'it has no base_url'
   })
   assert.deepEqual(Object.keys((await file()).models as object), ['good/m'])
@@ -233,8 +252,9 @@ const registryOf = (...ids: string[]) =>
   )
 
 test('a registry is read once for its providers, with the first key that works; a whole refresh takes new ones in and vanished ones out', async t => {
-  let listed: unknown = { ...registryOf('a', 'taken', 'c'), odd: { id: 'odd/id' }, worse: 5 }
-  const { url, asked } = await listServer(t, ({ headers }) => (headers.authorization === 'Bearer right' ? listed : 403))
+  let refusal = 403
+  let listed: unknown = { ...registryOf('a', 'taken', 'still', 'c'), odd: { id: 'odd/id' }, worse: 5 }
+  const { url, asked } = await listServer(t, ({ headers }) => (headers.authorization === 'Bearer right' ? listed : refusal))
   const source = (key: string) => `source = { kind = "apiJson", url = "${url}/api.json", api_key = "${key}" }`
   const toml = `default_model = "b/m"
 ${quiet}
@@ -246,6 +266,9 @@ ${source('wrong')}
 ${source('right')}
 [providers.taken]
 api_key = "x"
+[providers.still]
+model_source = "static"
+${source('right')}
 [models."b/m"]
 provider = "b"
 model = "m"
@@ -268,11 +291,11 @@ max_context_size = 1
       { provider_id: 'b', provider_name: 'b', added: 0, removed: 1 },
       { provider_id: 'c', provider_name: 'Name of c', added: 2, removed: 0 }
     ],
-    unchanged: ['taken'],
+    unchanged: ['taken', 'still'],
     failed: [{ provider: 'taken', reason: 'the registry lists it, but a provider of this id exists' }]
   })
   const after = (await file()) as Record<string, Record<string, unknown>>
-  assert.deepEqual(Object.keys(after.providers!), ['a', 'taken', 'c'])
+  assert.deepEqual(Object.keys(after.providers!), ['a', 'taken', 'still', 'c'])
   assert.deepEqual(after.providers!.a, {
     type: 'compat_chat',
     base_url: 'https://a.example/v1',
@@ -298,18 +321,25 @@ max_context_size = 1
   listed = {}
   const failed = (await call(refreshProviders)).data.failed.map(({ provider }) => provider)
   assert.deepEqual(failed, ['a', 'c'], 'an empty registry empties nothing')
+
+  refusal = 500
+  asked.length = 0
+  await call(refreshProviders)
+  assert.equal(asked.length, 1, 'no other key helps')
 })
 
 test('refresh_oauth asks for providers with a login only, with the token of the login', async t => {
+  let status: 'authenticated' | 'expired' = 'authenticated'
   const { url, asked } = await listServer(t, () => ({ data: [{ id: 'm', context_length: 10 }] }))
   const toml = `${discovering(url)}
 [providers."managed:svc-code"]
 type = "svc"
 base_url = "${url}/managed"
+source = { kind = "apiJson", url = "${url}/api.json" }
 oauth = { storage = "file", key = "svc-code" }
 `
-  const login = logins({ status: () => 'authenticated', accessToken: async () => 'access' })
-  const { call, kernel } = await start(t, { toml, more: [login] })
+  const login = logins({ status: () => status, accessToken: async () => 'access' })
+  const { call, kernel, file } = await start(t, { toml, more: [login] })
 
   const { data } = await call(refreshLogins)
 
@@ -321,6 +351,9 @@ oauth = { storage = "file", key = "svc-code" }
     asked.map(({ path, headers }) => [path, headers.authorization]),
     [['/managed/models', 'Bearer access']]
   )
+  assert.deepEqual(Object.keys((await file()).models as object), ['svc-code/m'])
+  status = 'expired'
+  assert.deepEqual((await call(refreshLogins)).data.failed, [{ provider: 'managed:svc-code', reason: 'it is not logged in' }])
   await kernel.unload('logins')
   assert.deepEqual((await call(refreshLogins)).data.failed, [{ provider: 'managed:svc-code', reason: 'it is not logged in' }])
   assert.equal((await call(readAuth)).data.managed_provider?.status, 'unauthenticated')
