@@ -108,6 +108,7 @@ test('the address is the root of a directory or its document; a query stays', ()
   assert.equal(at('https://d.example/mine.json'), 'https://d.example/mine.json')
   assert.equal(directoryUrl({}, 'https://d.example'), 'https://d.example/api.json')
   assert.equal(directoryUrl({}, 'off'), undefined)
+  assert.equal(at('models.example'), 'models.example', 'the request says what is wrong with it')
 })
 
 test('nobody waits long for a slow directory: the built-in one answers, and the next caller gets what came in the end', async t => {
@@ -124,6 +125,18 @@ test('nobody waits long for a slow directory: the built-in one answers, and the 
   assert.equal((await unknown).data.id, 'slow', 'an entry that the built-in one lacks is worth the wait')
   assert.deepEqual(await ids(scene), ['slow'])
   assert.equal(live.asked.length, 1)
+})
+
+test('without a built-in directory a slow one is waited for', async t => {
+  const live = await upstream(t, silent)
+  const scene = await startCatalog(t, { directory: live.url, options: { patience_ms: 1, snapshot: false } })
+
+  const first = ids(scene)
+  await live.requests(1)
+  live.reply = { slow: entry('slow') }
+  live.release()
+
+  assert.deepEqual(await first, ['slow'])
 })
 
 test('nobody waits long when the cache has run out either: the older answer serves meanwhile', async t => {

@@ -57,8 +57,10 @@ test('the endpoint: that of the entry, without the version for messages, else th
 })
 
 test('name and id of an entry fall back to its key', async () => {
-  const [one] = (await resolveDirectory({ key: { models: {} }, odd: 'no entry' })).values()
+  const entries = await resolveDirectory({ key: { models: {} }, odd: 'no entry', other: { id: 'own', models: {} } })
+  const [one] = entries.values()
 
+  assert.deepEqual([...entries.keys()], ['key', 'own'])
   assert.deepEqual([one?.shown.id, one?.shown.name, one?.shown.env_key], ['key', 'key', null])
 })
 
@@ -68,7 +70,7 @@ test('models: what cannot be used is left out, the rest is described', async () 
     b: { id: 'b', limit: {} },
     c: { id: 'c', limit: { context: 1 }, modalities: { input: ['text'], output: ['image'] } },
     d: { id: 'd', limit: { context: 1 }, status: 'alpha' },
-    e: { id: 'e', limit: { context: 1 }, provider: { npm: '@ai-sdk/google' } },
+    e: { id: 'e', limit: { context: 1 }, provider: { npm: '@ai-sdk/google', api: 'https://e.example' } },
     e2: { id: 'e2', limit: { context: 1 }, provider: { npm: '@ai-sdk/amazon-bedrock' } },
     e3: { id: 'e3', limit: { context: 1 }, provider: { npm: '@ai-sdk/anthropic' } },
     e4: { id: ' ', limit: { context: 1 } },
@@ -93,7 +95,14 @@ test('models: what cannot be used is left out, the rest is described', async () 
       status: 'beta',
       interleaved: { field: 'reasoning_content' }
     },
-    h: { id: 'h', limit: { context: 5 }, provider: { npm: '@ai-sdk/anthropic', api: 'https://h.example/v1' } }
+    h: { id: 'h', limit: { context: 5 }, provider: { npm: '@ai-sdk/anthropic', api: 'https://h.example/v1' } },
+    i: {
+      id: 'i',
+      limit: { context: 5 },
+      provider: { npm: '@ai-sdk/openai-compatible' },
+      reasoning: true,
+      reasoning_options: [{ type: 'effort', values: ['low'] }, { type: 'toggle' }]
+    }
   }
   const found = await resolved('x', { models, env: ['X_KEY', 'Y'] })
 
@@ -101,7 +110,8 @@ test('models: what cannot be used is left out, the rest is described', async () 
   const expected: DirectoryEntry['models'] = [
     { id: 'f', name: 'F', max_context_size: 9, capabilities: ['image_in', 'audio_in', 'thinking'], reasoning: true },
     { id: 'g', max_context_size: 5, capabilities: ['thinking', 'tool_use'], reasoning: true },
-    { id: 'h', max_context_size: 5, capabilities: ['tool_use'], reasoning: false }
+    { id: 'h', max_context_size: 5, capabilities: ['tool_use'], reasoning: false },
+    { id: 'i', max_context_size: 5, capabilities: ['thinking', 'tool_use'], reasoning: true }
   ]
   assert.deepEqual(found.shown.models, expected)
   assert.deepEqual(
@@ -122,7 +132,8 @@ test('models: what cannot be used is left out, the rest is described', async () 
         off_effort: 'none',
         reasoning_key: 'reasoning_content'
       },
-      { max_context_size: 5, capabilities: ['tool_use'], protocol: 'compat_messages', base_url: 'https://h.example' }
+      { max_context_size: 5, capabilities: ['tool_use'], protocol: 'compat_messages', base_url: 'https://h.example' },
+      { max_context_size: 5, capabilities: ['thinking', 'tool_use'], support_efforts: ['low'] }
     ]
   )
 })

@@ -4,7 +4,14 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ConfigFile } from '../../../features/config/file.ts'
-import { type ConfigSection, loopControlSection, servicesSection } from '../../../features/config/index.ts'
+import {
+  backgroundSection,
+  type ConfigSection,
+  experimentalSection,
+  loopControlSection,
+  servicesSection,
+  subagentSection
+} from '../../../features/config/index.ts'
 import { applyBody, readBody } from '../../../features/config/merge-patch.ts'
 import { ownSections } from '../../../features/config/sections.ts'
 import { Settings } from '../../../features/config/settings.ts'
@@ -41,6 +48,44 @@ test('a value is default, then file, then environment', async () => {
   assert.deepEqual(environment.settings.get(shape), { size: 2, mode: 'env' })
   assert.equal(environment.settings.get(loopControlSection).max_steps_per_turn, 9)
   assert.equal(environment.settings.get(shape), environment.settings.get(shape))
+})
+
+test('a service of the environment gets nothing that belongs to the one of the file', async () => {
+  const toml = 'base_url = "https://file"\napi_key = "k"\ncustom_headers = { X = "y" }\noauth = { storage = "file", key = "k" }\n'
+  const { settings } = await open(`[services.svc_search]\n${toml}`, { SVC_CODE_WEB_SEARCH_BASE_URL: 'https://env' })
+
+  assert.deepEqual(settings.get(servicesSection).svc_search, { base_url: 'https://env' })
+})
+
+test('numbers of the environment may be the smallest ones; a switch for all flags also switches them off', async () => {
+  const env = { SVC_CODE_SUBAGENT_TIMEOUT_MS: '0', SVC_CODE_BACKGROUND_MAX_RUNNING_TASKS: '1', SVC_CODE_EXPERIMENTAL_FLAG: 'off' }
+  const { settings } = await open('[experimental]\nwait_for = true\nmine = true\n', env)
+
+  assert.equal(settings.get(subagentSection).timeout_ms, 0)
+  assert.equal(settings.get(backgroundSection).max_running_tasks, 1)
+  const { wait_for, mine } = settings.get(experimentalSection)
+  assert.deepEqual([wait_for, mine], [false, true])
+})
+
+test('what the environment says wrongly is left out alone, and told without its value', async () => {
+  const section: typeof shape = { ...shape, overlay: () => ({ size: 'secret-value' as unknown as number, mode: 'env' }) }
+  const { settings, warnings } = await open('[shape]\nsize = 2\n', {}, [section])
+
+  assert.deepEqual(settings.get(section), { size: 2, mode: 'env' })
+  assert.match(warnings.join(), /^environment: shape\.size: /)
+  assert.doesNotMatch(warnings.join(), /secret-value/)
+})
+
+test('a key that stands in the place of the name of a header is not told', async () => {
+  const Headers = Type.Object({ custom_headers: Type.Record(Type.String(), Type.String()) })
+  const section: ConfigSection<typeof Headers> = { name: 'one', schema: Headers, default: { custom_headers: {} } }
+  for (const [name, told] of [
+    ['X-Team', 'X-Team'],
+    ['sk-a1b2c3d4e5f6g7h8i9j0k1l2m3', '[redacted]']
+  ]) {
+    const { warnings } = await open(`[one.custom_headers]\n${name} = 5\n`, {}, [section])
+    assert.ok(warnings[0]?.startsWith(`config.toml: one.custom_headers.${told}: `), warnings[0])
+  }
 })
 
 test('values of the environment are not written when a client sends them back', async () => {

@@ -8,16 +8,19 @@ import { patchConfig } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
-import { abortSession, listPrompts, steerPrompts } from '../../../features/prompts/index.ts'
-import { archiveSession, readSession } from '../../../features/sessions/index.ts'
+import { abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
+import { archiveSession, createSession, readSession } from '../../../features/sessions/index.ts'
 import subagents from '../../../features/subagents/pack.ts'
 import tasks from '../../../features/tasks/pack.ts'
+import { ToolHooks } from '../../../features/tools/index.ts'
 import tools from '../../../features/tools/pack.ts'
 import type { Shell } from '../../../features/tools-shell/index.ts'
 import toolsShell from '../../../features/tools-shell/pack.ts'
+import { answerOf } from '../../../features/user-hooks/answer.ts'
 import userHooks from '../../../features/user-hooks/pack.ts'
 import { HookRules } from '../../../features/user-hooks/rules.ts'
 import { type HookCall, HookRunner } from '../../../features/user-hooks/runner.ts'
+import { definePack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
@@ -74,6 +77,23 @@ test('a hook that exits with 2 blocks a prompt: no turn, the reason is in the co
   const session = (await agent.call(readSession, { params })).data
   assert.deepEqual([session.busy, session.last_turn_reason], [false, 'failed'])
   assert.deepEqual((await agent.call(listPrompts, { params })).data, { active: null, queued: [] })
+})
+
+test('what the end of a command means: 0 allows and may say something, 2 blocks, all else has no say', () => {
+  const specific = (fields: object, more: object = {}) => JSON.stringify({ ...more, hookSpecificOutput: fields })
+  const cases: readonly (readonly [code: number, stdout: string, stderr: string, answer: object])[] = [
+    [0, '', '', {}],
+    [0, ' text \n', 'noise', { message: 'text' }],
+    [0, '{ no json', '', { message: '{ no json' }],
+    [0, specific({ message: 'inner' }, { message: 'outer' }), '', { message: 'inner' }],
+    [0, specific({ updatedInput: { a: 1 } }, { message: 'outer' }), '', { message: 'outer', input: { a: 1 } }],
+    [0, specific({ permissionDecision: 'deny', message: 'why' }), '', { block: 'why' }],
+    [0, specific({ permissionDecision: 'deny', permissionDecisionReason: 'so', message: 'why' }), '', { block: 'so' }],
+    [2, specific({ message: 'not heard' }), ' never \n', { block: 'never' }],
+    [2, '', ' \n', { block: 'A hook blocked it and gave no reason.' }],
+    [1, specific({ permissionDecision: 'deny' }), 'failed', {}]
+  ]
+  for (const [code, stdout, stderr, answer] of cases) assert.deepEqual(answerOf({ code, stdout, stderr }), answer, stdout || stderr)
 })
 
 test('a prompt that no hook blocks runs, with what the hooks said behind it', async t => {
@@ -200,6 +220,35 @@ test('a hook denies a tool call, another one changes its arguments', async t => 
   assert.match(lastSeen(llm), /changed by user-hooks to \{[^}]*\}\. A hook of the user asked for that\./)
 })
 
+test('guards that look at what a call would do see what a hook made of it', async t => {
+  const seen: unknown[] = []
+  const guard = definePack({
+    name: 'guard',
+    needs: { hooks: ToolHooks },
+    setup: (ctx, { hooks }) => void ctx.tap(hooks.before, ({ args }) => void seen.push(args), { stage: -100 })
+  })
+  const rewrite = `echo '{"hookSpecificOutput":{"updatedInput":{"command":"echo new"}}}'`
+  const agent = await start(t, scriptedLlm(bash('echo old'), 'done'), [{ event: 'PreToolUse', command: rewrite }], [...everything, guard])
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  assert.deepEqual(seen, [{ command: 'echo new' }])
+})
+
+test('a subagent is asked about neither at its prompt nor at its end', async t => {
+  const log = join(await freshDir(), 'heard')
+  const rules = ['UserPromptSubmit', 'Stop', 'SubagentStop'].map(event => ({ event, command: `cat >> ${log}` }))
+  const args = { prompt: 'look', description: 'a look', subagent_type: 'explore' }
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Agent', args }), 'a long answer '.repeat(20), 'done')
+  const agent = await start(t, llm, rules, [...everything, tasks, subagents])
+  await agent.prompt('go')
+  await agent.settled(2)
+  await agent.kernel.stop()
+
+  const heard = (await readFile(log, 'utf8')).trimEnd().split('\n')
+  assert.deepEqual(heard.map(line => JSON.parse(line).hook_event_name).sort(), ['Stop', 'SubagentStop', 'UserPromptSubmit'])
+})
+
 test('a Stop hook keeps a turn going once, with its reason', async t => {
   const llm = scriptedLlm('finished', 'really')
   const agent = await start(t, llm, [{ event: 'Stop', command: 'echo "run the tests" >&2; exit 2' }])
@@ -234,6 +283,9 @@ test('a change of the configuration counts for the next prompt', async t => {
   await agent.call(patchConfig, { body: { hooks: [] } })
   assert.equal((await agent.prompt('three')).status, 'running')
   await agent.settled(3)
+  await agent.call(patchConfig, { body: { hooks: [{ event: 'UserPromptSubmit', command: 'echo >> asked; exit 2' }] } })
+  assert.equal((await agent.prompt('four')).status, 'blocked')
+  assert.equal(await readFile(join(agent.cwd, 'asked'), 'utf8'), '\n', 'asked once')
 })
 
 test('hooks hear of what happens, also of the end of the server', async t => {
@@ -241,7 +293,10 @@ test('hooks hear of what happens, also of the end of the server', async t => {
   const heard = (event: string) => ({ event, command: `cat >> ${log}` })
   const events = ['SessionStart', 'TurnStarted', 'PostToolUse', 'PostToolUseFailure', 'SessionEnd', 'UserPromptQueued']
   const llm = scriptedLlm(
-    toolCalls({ id: 'a', name: 'Bash', args: { command: 'echo hi' } }, { id: 'b', name: 'Bash', args: { command: 'exit 3' } }),
+    toolCalls(
+      { id: 'a', name: 'Bash', args: { command: 'echo hi' } },
+      { id: 'b', name: 'Bash', args: { command: 'printf %03000d 0; exit 3' } }
+    ),
     'done'
   )
   const agent = await start(t, llm, events.map(heard))
@@ -262,6 +317,53 @@ test('hooks hear of what happens, also of the end of the server', async t => {
   ])
   const used = lines.find(({ hook_event_name }) => hook_event_name === 'PostToolUse')
   assert.deepEqual([used.tool_name, used.tool_input, used.tool_output], ['Bash', { command: 'echo hi' }, 'hi'])
+  assert.equal(lines.find(({ hook_event_name }) => hook_event_name === 'PostToolUseFailure').tool_output, '0'.repeat(2_000))
+})
+
+test('a session that was there before is resumed; one that is archived does not begin again', async t => {
+  const log = join(await freshDir(), 'heard')
+  const home = await freshDir()
+  await writeFile(join(home, 'config.toml'), `[[hooks]]\nevent = "SessionStart"\ncommand = "cat >> ${log}"\n`)
+  const first = await startAgent(t, scriptedLlm('done', 'done'), { home, packs: everything })
+  await first.prompt('go')
+  await first.settled(1)
+  const { session_id } = first
+  const other = (await first.call(createSession, { body: { metadata: { cwd: first.cwd } } })).data.id
+  await first.call(submitPrompt, { params: { session_id: other }, body: { content: [{ type: 'text', text: 'go' }] } })
+  await first.waitFor(event => event.type === 'prompt.completed' && event.session_id === other)
+  await first.call(archiveSession, { params: { session_id: other } })
+  await first.kernel.stop()
+
+  const second = await startAgent(t, scriptedLlm(), { home, packs: everything, session_id })
+  for (const id of [session_id, other]) assert.equal((await second.call(listMessages, { params: { session_id: id } })).code, 0)
+  await second.kernel.stop()
+
+  const told = (await readFile(log, 'utf8')).trimEnd().split('\n')
+  const starts = told.map(line => JSON.parse(line)).map(fact => [fact.session_id, fact.source])
+  assert.deepEqual(
+    starts.filter(([id]) => id === session_id),
+    [
+      [session_id, 'startup'],
+      [session_id, 'resume']
+    ]
+  )
+  assert.deepEqual(
+    starts.filter(([id]) => id === other),
+    [[other, 'startup']]
+  )
+})
+
+test('a turn that ran into its limit of steps failed', async t => {
+  const log = join(await freshDir(), 'heard')
+  const agent = await start(t, scriptedLlm(bash('true'), 'more'), [
+    { event: 'StopFailure', matcher: 'max_steps', command: `cat >> ${log}` }
+  ])
+  await agent.call(patchConfig, { body: { loop_control: { max_steps_per_turn: 1 } } })
+  await agent.prompt('go')
+  await agent.settled(1)
+  await agent.kernel.stop()
+
+  assert.match(JSON.parse(await readFile(log, 'utf8')).error_type, /max_steps/)
 })
 
 test('the end of an archived session is told once', async t => {
@@ -360,9 +462,51 @@ test('what waits for slow hooks is told, also when hooks that it stood behind ar
   tell('TurnStarted', 16)
   tell('TaskStarted', 20)
   tell('TurnStarted', 1)
+  await new Promise(resolve => setImmediate(resolve))
+  assert.equal(ran.length, 16, 'so many run at a time')
   read = [begins!]
   rules.refresh()
   gate.open()
   await runner.settled()
   assert.equal(ran.filter(command => command === 'TurnStarted').length, 17)
+})
+
+test('of those that wait for slow hooks the oldest are left out when they are too many', async () => {
+  const rules = new HookRules(() => [{ event: 'TurnStarted', command: 'run' }], silent)
+  const gate = latch()
+  const ran: number[] = []
+  const run = async ({ input = '' }: { readonly input?: string }) => {
+    ran.push(JSON.parse(input).n)
+    await gate.opened
+    return { code: 0, stdout: '', stderr: '' }
+  }
+  const runner = new HookRunner({ rules, shell: () => ({ run }) as unknown as Shell, log: silent })
+  const session = { id: 's', cwd: '/', state: { title: '' } } as unknown as HookCall['session']
+  for (let n = 0; n < 300; n++) runner.tell({ event: 'TurnStarted', session, fields: { n } })
+  gate.open()
+  await runner.settled()
+
+  assert.deepEqual(ran, [...Array.from({ length: 16 }, (_, n) => n), ...Array.from({ length: 256 }, (_, n) => n + 44)])
+})
+
+test('what a rule says of time, place and environment reaches its command, and so does the signal of who asks', async () => {
+  const rules = [
+    { event: 'Stop', command: 'plain' },
+    { event: 'Stop', command: 'own', timeout: 5, cwd: '/elsewhere', env: { A: 'b' } }
+  ] as const
+  const ran: object[] = []
+  const run = async ({ command, cwd, env, timeout_ms, signal }: Record<string, unknown>) => {
+    ran.push({ command, cwd, env, timeout_ms, signal })
+    return { code: 0, stdout: '', stderr: '' }
+  }
+  const runner = new HookRunner({ rules: new HookRules(() => rules, silent), shell: () => ({ run }) as unknown as Shell, log: silent })
+  const session = { id: 's', cwd: '/', state: { title: '' } } as unknown as HookCall['session']
+  const { signal } = new AbortController()
+
+  await runner.ask({ event: 'Stop', session, signal })
+
+  assert.deepEqual(ran, [
+    { command: 'plain', cwd: '/', env: undefined, timeout_ms: 30_000, signal },
+    { command: 'own', cwd: '/elsewhere', env: { A: 'b' }, timeout_ms: 5_000, signal }
+  ])
 })
