@@ -127,18 +127,6 @@ test('nobody waits long for a slow directory: the built-in one answers, and the 
   assert.equal(live.asked.length, 1)
 })
 
-test('without a built-in directory a slow one is waited for', async t => {
-  const live = await upstream(t, silent)
-  const scene = await startCatalog(t, { directory: live.url, options: { patience_ms: 1, snapshot: false } })
-
-  const first = ids(scene)
-  await live.requests(1)
-  live.reply = { slow: entry('slow') }
-  live.release()
-
-  assert.deepEqual(await first, ['slow'])
-})
-
 test('nobody waits long when the cache has run out either: the older answer serves meanwhile', async t => {
   const live = await upstream(t, { old: entry('old') })
   let at = Date.now()
