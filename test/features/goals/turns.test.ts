@@ -146,3 +146,46 @@ test('the time in which no server ran is no time of a goal', async t => {
   const goal = await second.goal()
   assert.deepEqual([goal?.status, goal?.terminalReason, goal?.wallClockMs], ['paused', 'the server was restarted', 0])
 })
+
+test('a goal that is resumed while a turn of the user runs goes on behind it; that turn is none of its budget', async t => {
+  const [first, second] = [latch(), latch()]
+  const llm = scriptedLlm(held(first.opened), held(second.opened))
+  const scene = await start(t, llm)
+  await scene.set({ goal_objective: 'a' })
+  await scene.set({ goal_control: 'pause' })
+  await scene.prompt('something else')
+  await llm.arrived(0)
+  assert.equal((await scene.set({ goal_control: 'resume' })).code, 0)
+  first.open()
+  await llm.arrived(1)
+
+  assert.deepEqual(scene.turns(), ['user', 'goal_continuation'])
+  assert.equal((await scene.goal())?.turnsUsed, 1)
+})
+
+test('the model is told of an active goal with every turn of the user, of one that rests once, and of none nothing', async t => {
+  const [first, second] = [latch(), latch()]
+  const llm = scriptedLlm('no goal', held(first.opened), held(second.opened), 'three', 'four')
+  const scene = await start(t, llm)
+  const told = (request: number, text: string) => JSON.stringify(llm.requests[request]?.messages).split(text).length - 1
+  await scene.prompt('go')
+  await scene.settled(1)
+  assert.equal(told(0, ' goal'), 0)
+
+  await scene.set({ goal_objective: 'a' })
+  await scene.prompt('one')
+  await llm.arrived(1)
+  await scene.prompt('two')
+  first.open()
+  await llm.arrived(2)
+  assert.deepEqual([told(1, 'has an active goal'), told(2, 'has an active goal')], [1, 2])
+
+  await scene.set({ goal_control: 'pause' })
+  second.open()
+  await scene.settled(3)
+  await scene.prompt('three')
+  await scene.settled(4)
+  await scene.prompt('four')
+  await scene.settled(5)
+  assert.deepEqual([told(3, 'goal of this session is paused'), told(4, 'goal of this session is paused')], [1, 1])
+})

@@ -1,5 +1,6 @@
 /** A task by itself: its times in the foreground and behind it, and what happens while its begin in the background is put on record. */
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { AgentHost } from '../../../features/sessions/index.ts'
@@ -113,6 +114,23 @@ test('an abort while the task moves to the background counts only when it cannot
     finish()
     await task.ended
   }
+})
+
+test('what a task printed before it moved to the background is in its file, too', async () => {
+  const ended = latch<TaskOutcome>()
+  let print: (text: string) => void = () => undefined
+  const run: TaskSpec['run'] = ({ output }) => {
+    print = output
+    return ended.opened
+  }
+  const { task } = await scene({ run })
+  print('before\n')
+  await task.detach()
+  print('behind\n')
+  ended.open({ status: 'completed' })
+  const { output_path = '' } = await task.ended
+
+  assert.equal(await readFile(output_path, 'utf8'), 'before\nbehind\n')
 })
 
 test('the end of a task comes behind its begin, also when it ends while that is put on record', async () => {
