@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { monotonicFactory } from 'ulid'
 import { AppError, developerError, type ErrorSpec, generalErrors } from './errors.ts'
 import { Guard } from './lifecycle/guard.ts'
+import type { ServiceToken } from './lifecycle/services.ts'
 import { Hosts } from './lifecycle/slot.ts'
 import { createLog, type Logger, type LogOptions, type OperatorLine } from './log/log.ts'
-import type { Pack, PackSource } from './pack.ts'
+import type { Pack } from './pack.ts'
 import type { Journals } from './realtime/journal.ts'
 import { problems, type TSchema } from './schema.ts'
 import type { EngineEnvironment, Storage } from './storage/ports.ts'
@@ -22,8 +23,8 @@ export interface KernelOptions {
   readonly version?: string
   /** Deployment options by pack name. */
   readonly config?: Readonly<Record<string, unknown>>
-  /** Where packs are found that come while the server runs. */
-  readonly packSource?: PackSource | undefined
+  /** Services that packs may need beside the kernel's own. */
+  readonly services?: readonly (readonly [ServiceToken<unknown>, impl: unknown])[]
   /** Names of packs without which start fails. */
   readonly required?: readonly string[]
   /** Default 127.0.0.1. */
@@ -72,7 +73,7 @@ export interface KernelOptions {
 /** Options with every default filled in. */
 export type FilledOptions = Required<Omit<KernelOptions, Unfilled>> & Pick<KernelOptions, Unfilled>
 
-type Unfilled = 'password' | 'storage' | 'journal' | 'packSource' | 'faultLimit'
+type Unfilled = 'password' | 'storage' | 'journal' | 'faultLimit'
 
 /** Contract 1. */
 export const defaultPort = 58627
@@ -83,6 +84,7 @@ function withDefaults(options: KernelOptions): FilledOptions {
   return {
     product: 'kernel',
     version: '0.0.0',
+    services: [],
     config: {},
     required: [],
     host: '127.0.0.1',

@@ -168,7 +168,6 @@ const mistakes = {
   pack_twice: (name: string) => `there are two packs named '${name}'`,
   pack_unknown: (name: string) => `no pack named '${name}'`,
   pack_there: (name: string) => `another pack named '${name}' is there already; reload replaces it`,
-  pack_mismatch: (name: string, other: string) => `pack '${other}' cannot replace '${name}'`,
   pack_malformed: (name: string, text: string) => `pack ${name} is not what definePack takes: ${text}`,
   argument_odd: (call: string, needed: string, given: string) => `${call} needs ${needed}, not ${given}`,
   pack_inactive: (name: string) => `pack ${name} is not active any more`,

@@ -9,7 +9,7 @@ import type { Inject } from './http/inject.ts'
 import type { LoopTime } from './lifecycle/guard.ts'
 import type { HookFacts } from './lifecycle/hooks.ts'
 import { serviceToken } from './lifecycle/services.ts'
-import type { Pack, PackSource } from './pack.ts'
+import type { Pack } from './pack.ts'
 import type { SubjectRule } from './realtime/event-frame.ts'
 import type { ConnectionInfo, StreamFacts } from './realtime/types.ts'
 
@@ -122,8 +122,6 @@ export interface PackChange {
  * setup or a clean-up, which is a part of such a change itself.
  */
 export interface PackControl {
-  /** Undefined where nobody said where packs come from: then those that are there can be switched. */
-  readonly source: PackSource | undefined
   list(): readonly PackReport[]
   /** See `Kernel`. Throw a DeveloperError, having changed nothing: `pack_unknown`, `pack_there`. */
   change(change: PackChange): Promise<void>

@@ -114,8 +114,8 @@ export class Kernel {
       onShared: listener => this.hub.fanout.onShared(listener),
       deliver: event => this.hub.deliver(event)
     }
-    const own = Object.entries({ [KernelInfo.id]: this.#info(), [Relays.id]: relays, [PackControl.id]: this.#control() })
-    for (const [id, impl] of own) this.#services.set(id, { owner: 'the kernel', impl })
+    const own = [[KernelInfo, this.#info()] as const, [Relays, relays] as const, [PackControl, this.#control()] as const]
+    for (const [{ id }, impl] of [...own, ...options.services]) this.#services.set(id, { owner: 'the kernel', impl })
     this.#lifecycle = new Lifecycle(env, {
       services: this.#services,
       registry: this.#registry,
@@ -201,10 +201,9 @@ export class Kernel {
     return this.#lifecycle.unload(name)
   }
 
-  /** Unloads and activates again, optionally with a new version of the pack. */
-  async reload(name: string, replacement?: Pack): Promise<void> {
-    if (replacement && replacement.name !== name) throw developerError('pack_mismatch', name, replacement.name)
-    await this.change({ reload: [replacement ?? name] })
+  /** Unloads and activates again, a `Pack` in place of the one of its name. */
+  reload(pack: Pack | string): Promise<void> {
+    return this.change({ reload: [pack] })
   }
 
   /**
@@ -345,7 +344,6 @@ export class Kernel {
 
   #control(): PackControl {
     return {
-      source: this.#env.options.packSource,
       list: () => this.#reports(),
       change: change => this.change(change),
       unload: name => this.unload(name),

@@ -1,4 +1,4 @@
-/** The pack door: `definePack`, the context that `setup` receives, and where packs come from. */
+/** The pack door: `definePack`, and the context that `setup` receives. */
 
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
@@ -221,26 +221,4 @@ function oddPart({ needs, optional, provides, errors, config }: Partial<Pack>): 
   if (!Array.isArray(provides) || !provides.every(isToken)) return 'provides'
   if (!Array.isArray(errors) || !errors.every(isErrorSpec)) return 'errors'
   return config === undefined || (isSchema(config) && config.type === 'object') ? undefined : 'config'
-}
-
-/** The packs and their options as an operator has them configured now. */
-export interface Deployment {
-  readonly packs: readonly Pack[]
-  readonly config: Readonly<Record<string, unknown>>
-  readonly disabled: readonly string[]
-  readonly required: readonly string[]
-  /** What is odd about it and stops nothing. */
-  readonly warnings: readonly string[]
-}
-
-/** Where the packs of a deployment come from. */
-export interface PackSource {
-  /** What the server was started with. */
-  readonly started: Deployment
-  /** What is configured now. A pack that did not change is the same object as before. Throws what is wrong, with its place. */
-  read(): Promise<Deployment>
-  /** A pack by its name, also a disabled one. `anew`: its module is read again, should it be a file. */
-  find(name: string, anew: boolean): Promise<Pack | undefined>
-  /** Calls back when the configuration may have changed; resolves to the undo. */
-  watch(changed: () => void): Promise<() => void>
 }

@@ -1,8 +1,9 @@
 /** Where a running server finds packs that come later: `[packs]` as it stands now, the default packs, and modules read again. */
 import { join } from 'node:path'
-import type { Deployment as Deployed, Pack, PackSource } from '../../kernel/index.ts'
+import type { Pack } from '../../kernel/index.ts'
 import { watchConfig } from '../config/index.ts'
 import { defaultPacks, demoPacks, loadDefaultPack } from '../default-packs.ts'
+import type { Deployment as Deployed, PackSource } from '../packs/index.ts'
 import { type Deployment, readDeployment } from './deployment.ts'
 import { deploymentConfig, deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
 import type { FlagValues } from './flags.ts'

@@ -6,6 +6,7 @@ import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import type { LogLevel } from '../../kernel/log/log.ts'
 import { listInstances } from '../instances/index.ts'
 import { isOfflineEnvironment } from '../llm/index.ts'
+import { PackSource } from '../packs/index.ts'
 import { banner } from './banner.ts'
 import { assertBind } from './bind.ts'
 import type { Runner } from './commands.ts'
@@ -46,7 +47,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   const kernel = await createKernel({
     ...options,
     packs,
-    packSource: packSource(flags, env, deployment, packs),
+    services: [[PackSource, packSource(flags, env, deployment, packs)]],
     onOperatorLine: line => terminal.show(line)
   })
   for (const warning of homeWarnings(kernel.home)) {

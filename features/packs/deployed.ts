@@ -1,7 +1,8 @@
 /** Makes the packs of a running server those of its configuration: what differs from what was applied last comes, goes, or is swapped. */
 import { isDeepStrictEqual } from 'node:util'
-import { AppError, type Deployment, type PackChange, type PackControl } from '../../kernel/index.ts'
+import { AppError, type PackChange, type PackControl } from '../../kernel/index.ts'
 import { DeploymentFaulty, PackHeld } from './contract.ts'
+import type { Deployment, PackSource } from './source.ts'
 
 export interface Change {
   readonly loaded: string[]
@@ -12,15 +13,17 @@ export interface Change {
 
 export class Deployed {
   readonly #control: PackControl
+  readonly #source: PackSource | undefined
   readonly #self: string
   #last: Deployment | undefined
   #queue: Promise<unknown> = Promise.resolve()
 
   /** `self`: the pack that asks; it goes last and is not waited for. */
-  constructor(control: PackControl, self: string) {
+  constructor(control: PackControl, source: PackSource | undefined, self: string) {
     this.#control = control
+    this.#source = source
     this.#self = self
-    this.#last = control.source?.started
+    this.#last = source?.started
   }
 
   /** Names that the deployment leaves out. */
@@ -36,7 +39,7 @@ export class Deployed {
   /** Unloads and loads a pack, its file read anew. */
   reload(name: string): Promise<void> {
     return this.#next(async () => {
-      const found = await this.#control.source?.find(name, true)
+      const found = await this.#source?.find(name, true)
       await this.#control.change({ reload: [found ?? name] })
       // What is there now is what the next refresh compares with.
       if (found && this.#last) this.#last = { ...this.#last, packs: this.#last.packs.map(pack => (pack.name === name ? found : pack)) }
@@ -50,7 +53,7 @@ export class Deployed {
   }
 
   async #refresh(): Promise<Change> {
-    const { source } = this.#control
+    const source = this.#source
     if (!source || !this.#last) return { loaded: [], unloaded: [], reloaded: [], warnings: [] }
     const next = await source.read().catch((cause: unknown) => {
       throw new AppError(DeploymentFaulty, { message: cause instanceof Error ? cause.message : String(cause), cause })

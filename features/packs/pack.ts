@@ -3,15 +3,17 @@ import { AppError, definePack, PackControl } from '../../kernel/index.ts'
 import { listPacks, loadPack, PackHeld, type PackItem, PackMissing, refreshPacks, reloadPack, unloadPack } from './contract.ts'
 import { Deployed } from './deployed.ts'
 import { disabledItem, itemOf } from './item.ts'
+import { PackSource } from './source.ts'
 
 export default definePack({
   name: 'packs',
   description: 'Packs seen, loaded, unloaded and swapped while the server runs',
   area: 'Server',
   needs: { control: PackControl },
-  async setup(ctx, { control }) {
-    const { source } = control
-    const deployed = new Deployed(control, ctx.name)
+  optional: { sourceThere: PackSource },
+  async setup(ctx, { control, sourceThere }) {
+    const source = sourceThere() // without one the packs that are there can be switched
+    const deployed = new Deployed(control, source, ctx.name)
     const report = (name: string) => control.list().find(one => one.name === name)
 
     async function items(): Promise<PackItem[]> {

@@ -38,7 +38,7 @@ test(`${swaps} swaps of a pack that takes part in turns cut no turn, and leave n
   }
   const talking = talk()
   for (let n = 1; n <= swaps; n++) {
-    await kernel.reload('swapped', swapped(n))
+    await kernel.reload(swapped(n))
     assert.equal((await agent.call(version)).data, n)
   }
   swapping = false

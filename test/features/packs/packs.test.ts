@@ -14,6 +14,7 @@ import {
   loadPack,
   PackHeld,
   PackMissing,
+  PackSource,
   refreshPacks,
   reloadPack,
   unloadPack
@@ -118,7 +119,7 @@ async function deployed(t: TestContext) {
     packs: own,
     home,
     config: deploymentConfig(deployment),
-    packSource: { ...source, read, watch: async () => () => undefined }
+    services: [[PackSource, { ...source, read, watch: async () => () => undefined }]]
   })
   const said = async () => {
     const answer = await started.rest.raw('GET', '/api/v1/hello')
