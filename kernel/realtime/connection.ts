@@ -15,9 +15,6 @@ export interface Transport {
   readonly full: boolean
   /** Sends a message, or nothing when it is not open. */
   send(bytes: Buffer, binary: boolean): void
-  /** Holds packets back until `uncork`, so that a batch leaves together; where there are packets. */
-  cork?(): void
-  uncork?(): void
   /** Stops and goes on reading. */
   pause(): void
   resume(): void
@@ -66,8 +63,6 @@ export function messageOf(frame: object, bytes: Uint8Array | undefined): Buffer 
   return bytes ? Buffer.concat([Buffer.from(`${text}\n`), bytes]) : Buffer.from(text)
 }
 
-const soon = Promise.resolve()
-
 export class ClientConnection extends SlotHost implements Connection {
   readonly id: string
   readonly principal: Principal
@@ -98,7 +93,6 @@ export class ClientConnection extends SlotHost implements Connection {
   #held: Message[] = []
   #heldBytes = 0
   #holds = 0
-  #gathering = false
   /** Who waits until more can be sent. */
   #waiters: (() => void)[] = []
   #ended = false
@@ -285,20 +279,8 @@ export class ClientConnection extends SlotHost implements Connection {
       this.#held.push({ bytes, binary })
       this.#heldBytes += bytes.length
     } else {
-      this.#gather()
       this.#transport.send(bytes, binary)
     }
-  }
-
-  /** What is sent in one go leaves with one call of the system. */
-  #gather(): void {
-    if (this.#gathering) return
-    this.#gathering = true
-    this.#transport.cork?.()
-    void soon.then(() => {
-      this.#gathering = false
-      this.#transport.uncork?.()
-    })
   }
 
   /** Queues everything that comes by `write` until the returned release is called, so that a replay goes first. */
@@ -312,17 +294,13 @@ export class ClientConnection extends SlotHost implements Connection {
       const held = this.#held
       this.#held = []
       this.#heldBytes = 0
-      if (this.open) {
-        this.#gather()
-        for (const { bytes, binary } of held) this.#transport.send(bytes, binary)
-      }
+      if (this.open) for (const { bytes, binary } of held) this.#transport.send(bytes, binary)
       this.#wake()
     }
   }
 
   /** Sends text messages past the hold; resolves when more can be sent, or the connection is over. */
   async pass(messages: readonly Buffer[]): Promise<void> {
-    this.#gather()
     for (const bytes of messages) this.#transport.send(bytes, false)
     while (this.open && this.#transport.full) await this.#waiting()
   }

@@ -37,7 +37,7 @@ export class Fanout {
     return this.#subscribers.get(session_id)?.size ?? 0
   }
 
-  /** Takes a frame from its stream, in order. What is written in one go leaves together (`ClientConnection.write`). */
+  /** Takes a frame from its stream, in order. What is written in one go leaves together (`SocketTransport.send`). */
   deliver(frame: EventFrame): void {
     const { spec, session_id, subject, only, wire } = frame
     if (frame.everyone && !only) {

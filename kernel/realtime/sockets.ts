@@ -143,10 +143,13 @@ function endInTurn(socket: Duplex): void {
 const asText = { binary: false, compress: false } as const
 const asBinary = { binary: true, compress: false } as const
 
+const soon = Promise.resolve()
+
 /** A WebSocket as it carries a connection. */
 class SocketTransport implements Transport {
   readonly #ws: WebSocket
   readonly #socket: Duplex
+  #gathering = false
 
   constructor(ws: WebSocket, socket: Duplex) {
     this.#ws = ws
@@ -165,16 +168,17 @@ class SocketTransport implements Transport {
     return this.#socket.writableNeedDrain && this.#ws.bufferedAmount > fullBytes
   }
 
+  /** What is sent in one go leaves with one call of the system. */
   send(bytes: Buffer, binary: boolean): void {
+    if (!this.#gathering) {
+      this.#gathering = true
+      this.#socket.cork()
+      void soon.then(() => {
+        this.#gathering = false
+        this.#socket.uncork()
+      })
+    }
     this.#ws.send(bytes, binary ? asBinary : asText)
-  }
-
-  cork(): void {
-    this.#socket.cork()
-  }
-
-  uncork(): void {
-    this.#socket.uncork()
   }
 
   pause(): void {

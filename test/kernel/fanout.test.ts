@@ -1,10 +1,9 @@
 /** Who gets an event, and when. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inProcess } from '../../kernel/access/principal.ts'
 import type { SharedEvent } from '../../kernel/elsewhere.ts'
 import { defineEvent, Type } from '../../kernel/index.ts'
-import { ClientConnection, type Keeper, type Transport } from '../../kernel/realtime/connection.ts'
+import type { ClientConnection } from '../../kernel/realtime/connection.ts'
 import { draftEvent, numberFrame } from '../../kernel/realtime/event-frame.ts'
 import { Fanout } from '../../kernel/realtime/fanout.ts'
 import { testEnvironment } from '../../kernel/testing.ts'
@@ -80,29 +79,4 @@ test('while a client waits for its replay it gets what is for everyone and volat
       ['kept', 'passing']
     ]
   )
-})
-
-test('what is sent to a client in one go leaves together, and what comes later leaves by itself', async t => {
-  const calls: string[] = []
-  const transport: Transport = {
-    open: true,
-    pending: 0,
-    full: false,
-    send: bytes => void calls.push(`${bytes}`),
-    cork: () => void calls.push('['),
-    uncork: () => void calls.push(']'),
-    pause: () => undefined,
-    resume: () => undefined,
-    close: () => undefined,
-    on: () => undefined
-  }
-  const keeper: Keeper = { subscribe: async () => true, remote: () => undefined, ended: () => undefined }
-  const peer = { principal: inProcess, remote_address: null, user_agent: null, relayed: false }
-  const connection = new ClientConnection(testEnvironment(), transport, peer, keeper)
-  t.after(() => connection.shut(1000, ''))
-  for (const text of ['a', 'b']) connection.write(Buffer.from(text))
-  await null
-  connection.write(Buffer.from('c'))
-  await null
-  assert.equal(calls.join(''), '[ab][c]')
 })

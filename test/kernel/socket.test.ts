@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect as connectTcp } from 'node:net'
+import { connect as connectTcp, Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import { test } from 'node:test'
 import { WebSocket } from 'ws'
 import { AppError, defineEvent, defineFrame, defineSlot, type EventSpec, errorSpec, type Principal, Type } from '../../kernel/index.ts'
@@ -151,6 +152,17 @@ test('text that streams comes as it was told, with its offset and the number of 
       ['e', 4, 1, true]
     ]
   )
+})
+
+test('what is sent to a client in one go leaves with one call of the system', async t => {
+  const { connect, hub } = await startHub(t)
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  await hub.open('s1')
+  const written = t.mock.method(Socket.prototype as Required<Pick<Writable, '_writev'>>, '_writev')
+  for (const delta of ['a', 'b', 'c']) hub.emit(streamed, { turnId: 1, delta }, { session_id: 's1', offset: 0 })
+  await client.next(frame => frame.payload?.delta === 'c')
+  assert.equal(written.mock.callCount(), 1)
 })
 
 test('two subscribers get the same bytes', async t => {
