@@ -123,7 +123,7 @@ export class Hub implements Streams {
     const known = this.#table.find(session_id)
     const wasRead = known?.watermark !== undefined
     if (known) known.lost = false
-    if (wasRead) await known.reread()
+    if (wasRead) await this.#table.close(session_id) // another process has owned the file since: what is emitted meanwhile gets its number from that
     const mark = await this.open(session_id)
     // Who followed it while it was only read here follows it anew, with what packs have of it beside events.
     if (wasRead) this.clients.resync(session_id, mark)

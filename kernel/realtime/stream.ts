@@ -33,7 +33,6 @@ export class Stream {
   readonly #table: StreamTable
   #journal: Journal | undefined
   #opening: Promise<Journal> | undefined
-  #rereading = false
   /** Events that came before the journal was open. */
   #early: Draft[] = []
   /** Durable events that were left out before the journal was open. */
@@ -76,7 +75,7 @@ export class Stream {
   }
 
   get idle(): boolean {
-    return !this.#pumping && this.#early.length === 0 && !this.#rereading
+    return !this.#pumping && this.#early.length === 0
   }
 
   /** Opens the journal once. What was emitted before gets its numbers now. */
@@ -94,7 +93,7 @@ export class Stream {
       return
     }
     this.#accepted++
-    if (this.#journal && !this.#rereading) {
+    if (this.#journal) {
       this.#take(this.#journal, draft)
       if (!this.kept && this.idle) this.#table.release(this)
     } else {
@@ -108,19 +107,6 @@ export class Stream {
   settled(): Promise<void> {
     if (this.#done === this.#accepted) return Promise.resolve()
     return new Promise(resolve => this.#waiters.push({ count: this.#accepted, resolve }))
-  }
-
-  /** Opens the file anew, because another process has owned it since. */
-  async reread(): Promise<void> {
-    const old = await this.open()
-    // What is emitted while the file is read gets its number from what the file says, not from what we knew.
-    this.#rereading = true
-    while (this.#pumping) await this.#pumping
-    await old.close()
-    const fresh = await this.#table.openJournal(this.id)
-    this.#rereading = false
-    this.#opening = Promise.resolve(fresh)
-    this.#begin(fresh)
   }
 
   /** Waits for what was pushed and closes the journal. */
@@ -164,7 +150,7 @@ export class Stream {
 
   /** The event keeps its number, so that nobody takes what follows for what was left out. */
   #leaveOut(): void {
-    if (!this.#journal || this.#rereading) {
+    if (!this.#journal) {
       this.#earlyGap++
     } else {
       this.#seq++

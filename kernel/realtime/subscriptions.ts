@@ -77,11 +77,8 @@ export class Subscriptions {
       // What was emitted before may be part of the cursor's snapshot already, so it counts as past.
       await stream.settled()
       if (stream.lost) throw new SessionMoved()
-      const { cursor } = wish
-      if (stream.closed || !connection.open) {
-        if (cursor && connection.open) this.sendResync(connection, session_id, 'session_recreated', { seq: 0 })
-        return { found: false, resync: cursor !== undefined }
-      }
+      if (!connection.open) return { found: false, resync: false }
+      if (stream.closed) return await this.subscribeHere(connection, session_id, wish) // it is gone, or was opened anew
       const reason = await this.#begin(connection, stream, journal, wish)
       if (reason) this.sendResync(connection, session_id, reason, { seq: stream.delivered, epoch: journal.epoch })
       return { found: true, resync: reason !== undefined }
@@ -149,12 +146,11 @@ export class Subscriptions {
     journal: Journal,
     { from, to }: { readonly from: number; readonly to: number }
   ): Promise<ResyncReason | undefined> {
-    const { spec, subject } = this.#realtime
-    const wanted = keepFor(connection, session_id, subject(), spec)
     let broken: ResyncReason | undefined
     const keep = (line: Buffer) => {
-      const kept = (wanted?.(line) ?? true) && connection.takes(onceOf(line, session_id, spec))
-      if (kept && spec(frameType(line))?.resync) broken = 'session_recreated'
+      const known = this.#realtime.spec(frameType(line))
+      const kept = this.#keeps(connection, session_id, line, known)
+      if (kept && known?.resync) broken = 'session_recreated'
       return kept
     }
     try {
@@ -170,25 +166,14 @@ export class Subscriptions {
       return 'buffer_overflow'
     }
   }
-}
 
-function onceOf(line: Buffer, session_id: string, spec: Realtime['spec']): string | undefined {
-  const known = spec(frameType(line))
-  return known?.once ? onceKey(known, session_id, (JSON.parse(line.toString('utf8')) as JournaledEvent).seq) : undefined
-}
-
-/** Is a journaled frame for this connection? The filter and suppression that hold for live ones; undefined when nothing is left out. */
-function keepFor(
-  connection: ClientConnection,
-  session_id: string,
-  rule: SubjectRule | undefined,
-  spec: Realtime['spec']
-): ((line: Buffer) => boolean) | undefined {
-  if (connection.wantsAll(session_id)) return undefined
-  return line => {
-    const { type, payload } = JSON.parse(line.toString('utf8')) as JournaledEvent
-    const known = spec(type)
-    if (known && (known.unfiltered || reachesEveryone(known))) return true
-    return connection.wants(session_id, type, subjectOf(payload, {}, rule))
+  /** Is a journaled frame for this connection? The filter and suppression that hold for live ones; what nothing is left out of is not looked into. */
+  #keeps(connection: ClientConnection, session_id: string, line: Buffer, known: EventSpec | undefined): boolean {
+    const isWhole = connection.wantsAll(session_id)
+    if (isWhole && !known?.once) return true
+    const { type, seq, payload } = JSON.parse(line.toString('utf8')) as JournaledEvent
+    const isFree = isWhole || (known && (known.unfiltered || reachesEveryone(known)))
+    const isWanted = isFree || connection.wants(session_id, type, subjectOf(payload, {}, this.#realtime.subject()))
+    return isWanted && connection.takes(onceKey(known, session_id, seq))
   }
 }

@@ -159,30 +159,31 @@ test('a session that is opened while it is closed waits for the end of its journ
   assert.deepEqual(order.slice(2).sort(), ['opened', 'told'])
 })
 
-test('a client whose session is closed while its journal is being opened is told to begin anew', async t => {
-  const asked = latch()
-  const ready = latch()
-  const journals: Journals = {
-    ...only(new MemoryJournal()),
-    open: async () => {
-      asked.open()
-      await ready.opened
-      return new MemoryJournal()
+for (const cursors of [undefined, { s1: { seq: 0 } }])
+  test(`a client whose session is closed while its journal is being opened is subscribed to it as it is then, ${cursors ? 'with' : 'without'} a cursor`, async t => {
+    const asked = latch()
+    const ready = latch()
+    const journals: Journals = {
+      ...only(new MemoryJournal()),
+      open: async () => {
+        asked.open()
+        await ready.opened
+        return new MemoryJournal()
+      }
     }
-  }
-  const { hub, connect } = await startHub(t, { journals })
-  const client = await connect()
-  const subscribed = client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0 } } })
-  await asked.opened
-  const closed = hub.close('s1')
-  await turn()
-  ready.open()
-  const { payload } = await subscribed
-  assert.deepEqual([payload.accepted, payload.not_found, payload.resync_required], [[], ['s1'], ['s1']])
-  assert.equal((await client.next('resync_required')).payload.reason, 'session_recreated')
-  await closed
-  assert.equal(hub.subscribers('s1'), 0)
-})
+    const { hub, connect } = await startHub(t, { journals })
+    const client = await connect()
+    const subscribed = client.request('subscribe', { session_ids: ['s1'], ...(cursors && { cursors }) })
+    await asked.opened
+    const closed = hub.close('s1')
+    await turn()
+    ready.open()
+    const { payload } = await subscribed
+    assert.deepEqual([payload.accepted, payload.resync_required], [['s1'], []])
+    await closed
+    hub.emit(noted, { text: 'live' }, 's1')
+    await client.next(frame => frame.payload?.text === 'live')
+  })
 
 test('a replay that cannot be read is a resync, and the client is live all the same', async t => {
   class Broken extends MemoryJournal {
@@ -229,28 +230,6 @@ test('a session whose id can be no file is not found, whoever says that it exist
   const client = await connect()
   const { payload } = await client.request('subscribe', { session_ids: ['../s1', 's1'] })
   assert.deepEqual([payload.accepted, payload.not_found], [['s1'], ['../s1']])
-})
-
-test('a client without a cursor whose session is closed while its journal opens has nothing to begin anew', async t => {
-  const asked = latch()
-  const ready = latch()
-  const journal = new MemoryJournal()
-  const open = async () => {
-    asked.open()
-    await ready.opened
-    return journal
-  }
-  const { hub, connect } = await startHub(t, { journals: { ...only(journal), open } })
-  const client = await connect()
-  const subscribed = client.request('subscribe', { session_ids: ['s1'] })
-  await asked.opened
-  const closed = hub.close('s1')
-  await turn()
-  ready.open()
-  const { payload } = await subscribed
-  await closed
-  assert.deepEqual([payload.accepted, payload.not_found, payload.resync_required], [[], ['s1'], []])
-  assert.ok(!client.frames.some(({ type }) => type === 'resync_required'))
 })
 
 test('a journal that only a subscription had opened is closed with the last one', async t => {
