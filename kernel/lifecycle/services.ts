@@ -186,8 +186,9 @@ export class PointTable {
   }
 
   #change(point: Point, entries: readonly Entry[]): void {
-    point.entries = entries
-    point.items = entries.map(entry => entry.item)
+    // All readers get the same lists: one that sorts its own takes a copy.
+    point.entries = Object.freeze(entries)
+    point.items = Object.freeze(entries.map(entry => entry.item))
     for (const listener of [...point.listeners]) listener()
   }
 }

@@ -35,6 +35,31 @@ test('what follows from contributed items is made anew when one comes or goes, a
   assert.deepEqual([joined(), made], ['two', 3])
 })
 
+test('a list that readers share cannot be changed by one of them', async t => {
+  const words = extensionPoint<string>('words')
+  let refused = 0
+  const reader = definePack({
+    name: 'reader',
+    setup(ctx) {
+      const list = ctx.collect(words)
+      ctx.contribute(words, 'one')
+      ctx.tap(ctx.hooks.started, () => {
+        for (const shared of [list.items(), list.entries()] as unknown[][]) {
+          try {
+            shared.reverse()
+            shared.push('another')
+          } catch {
+            refused++
+          }
+        }
+      })
+    }
+  })
+  await startTestKernel(t, { packs: [reader] })
+
+  assert.equal(refused, 2)
+})
+
 test('a source that stays undefined is no change, and one that becomes undefined is', () => {
   let source: string | undefined
   let made = 0
