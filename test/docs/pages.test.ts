@@ -22,6 +22,7 @@ const printing = (kind: string) => ['README.md', ...docs].filter(page => blocksO
 const seen: Readonly<Record<string, readonly RegExp[]>> = {
   'docs/first-prompt.md': [/"ready":true/, /approval_[0-9a-f-]{36}/, /"type":"tool_result"/],
   'docs/websocket.md': [/completed, continue from \{"seq":\d+,"epoch":"[^"]+"\}/],
+  'docs/web-pages.md': [/<pre id="out">/, /svc-code\.bearer\./],
   'docs/packs.md': [/"data":\{"text":"hello"\}/],
   'docs/providers.md': [/"default_model":"local\/qwen3:32b"/]
 }
