@@ -66,6 +66,10 @@ export class Broker {
     return [...this.#open.values()]
   }
 
+  isOpen(id: string): boolean {
+    return this.#open.has(id)
+  }
+
   /** Announces the request and resolves with its end. Rejects when the disk refuses. */
   async ask({ kind, ttl_ms }: InteractionSource, ask: InteractionAsk, signal: AbortSignal): Promise<InteractionEnd<unknown>> {
     if (signal.aborted || this.#closed) return { how: 'withdrawn' }

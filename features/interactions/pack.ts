@@ -58,7 +58,14 @@ export default definePack({
       records: recordTypes(requestRecord, endRecord),
       events,
       // What `events` made comes back.
-      tell: (agent, event) => (event as ReturnType<typeof events>[number]).from.tell(event, targetOf(agent))
+      tell(agent, event) {
+        const { from, id, end } = event as ReturnType<typeof events>[number]
+        const { work } = agent.session
+        if (!end && !agent.session.peek(brokers)?.isOpen(id)) work.pendingLeft(id, from.kind.pending)
+        if (end?.how === 'answered') work.pendingLeft(id, undefined)
+        from.tell(event, targetOf(agent))
+        if (end) work.pendingLeft(id, undefined)
+      }
     })
     ctx.contribute(HistoryStates, openRequests)
 

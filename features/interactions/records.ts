@@ -47,19 +47,30 @@ export const openRequests: StateSpec<OpenRequest[]> = {
   }
 }
 
+export interface EventOfRequest<S> extends RecordEvent {
+  readonly from: S
+  /** Of the request. */
+  readonly id: string
+  /** Undefined: it begins. */
+  readonly end: InteractionEnd<unknown> | undefined
+}
+
 /** The events of these records, with who can tell them; none for a kind whose pack is not there. */
 export function eventsOf<S extends { readonly kind: AnyInteractionKind }>(
   record: HistoryRecord,
   sources: readonly S[]
-): readonly (RecordEvent & { readonly from: S })[] {
+): readonly EventOfRequest<S>[] {
   const from = sources.find(({ kind }) => kind.name === record.kind)
   if (!from) return []
   const at = new Date(record.time ?? 0)
   const { kind } = from
-  if (requestRecord.is(record)) return fits(kind.request, record.request) ? [{ ...kind.asked(record.request), at, from }] : []
+  if (requestRecord.is(record)) {
+    const { id, request } = record
+    return fits(kind.request, request) ? [{ ...kind.asked(request), at, from, id, end: undefined }] : []
+  }
   if (!endRecord.is(record)) return []
   const end = endOf(record, kind)
-  return end ? [{ ...kind.ended(record.id, end, at), at, from }] : []
+  return end ? [{ ...kind.ended(record.id, end, at), at, from, id: record.id, end }] : []
 }
 
 function endOf(record: { readonly how: string; readonly answer?: unknown }, kind: AnyInteractionKind): InteractionEnd<unknown> | undefined {

@@ -69,6 +69,8 @@ export interface SessionWork extends WorkTuple {
   activeTurns(): readonly string[]
   /** One more (+1) or one less (-1) open approval or question. */
   pending(kind: 'approval' | 'question', change: 1 | -1): void
+  /** A request of an earlier process that died before it told it, or its end (undefined): clients hear of it, and nothing waits here. */
+  pendingLeft(id: string, kind: 'approval' | 'question' | undefined): void
   /** One more or one less piece of background work. */
   background(change: 1 | -1): void
   /** Emits what is, when clients heard something else last from an earlier process. */

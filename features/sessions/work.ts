@@ -24,10 +24,15 @@ export function statusOf({ busy, pending_interaction }: WorkTuple, reason: TurnR
   return reason === 'cancelled' ? 'aborted' : 'idle'
 }
 
+const firstOf = ({ approval, question }: Record<'approval' | 'question', number>): WorkTuple['pending_interaction'] =>
+  approval > 0 ? 'approval' : question > 0 ? 'question' : 'none'
+
 export class Work implements SessionWork {
   readonly #ports: WorkPorts
   readonly #turns = new Set<string>()
   readonly #pending = { approval: 0, question: 0 }
+  /** Requests of an earlier process, told late, whose end is not told yet. */
+  readonly #left = new Map<string, 'approval' | 'question'>()
   #background = 0
   #last: string
   #prompt: string | undefined
@@ -48,7 +53,7 @@ export class Work implements SessionWork {
   }
 
   get pending_interaction(): SessionWork['pending_interaction'] {
-    return this.#pending.approval > 0 ? 'approval' : this.#pending.question > 0 ? 'question' : 'none'
+    return firstOf(this.#pending)
   }
 
   activeTurns(): readonly string[] {
@@ -79,6 +84,19 @@ export class Work implements SessionWork {
     this.#changed()
   }
 
+  pendingLeft(id: string, kind: 'approval' | 'question' | undefined): void {
+    if (kind) this.#left.set(id, kind)
+    else if (!this.#left.delete(id)) return
+    const work = this.#heard?.work
+    if (!work) return
+    const left = [...this.#left.values()]
+    const count = (of: 'approval' | 'question') => this.#pending[of] + left.filter(each => each === of).length
+    const pending_interaction = firstOf({ approval: count('approval'), question: count('question') })
+    if (work.pending_interaction === pending_interaction) return
+    this.#announce({ ...work, pending_interaction })
+    this.#tellStatus({ ...work, pending_interaction })
+  }
+
   background(change: 1 | -1): void {
     this.#background = Math.max(0, this.#background + change)
     this.#changed()
@@ -98,10 +116,16 @@ export class Work implements SessionWork {
     this.#heard = heard
   }
 
-  #tellStatus(): void {
+  #announce({ busy, main_turn_active, pending_interaction }: WorkTuple): void {
+    const work = { busy, main_turn_active, pending_interaction }
+    if (this.#heard) this.#heard = { ...this.#heard, work }
+    this.#ports.announce(work)
+  }
+
+  #tellStatus(work: WorkTuple = this): void {
     if (this.#heard === undefined) return
     const { status: previous_status } = this.#heard
-    const status = statusOf(this, this.#ports.reason())
+    const status = statusOf(work, this.#ports.reason())
     if (previous_status === status) return
     this.#heard = { ...this.#heard, status }
     this.#ports.statusChanged({ status, previous_status, prompt_id: this.#prompt })
@@ -111,12 +135,7 @@ export class Work implements SessionWork {
     const key = this.#key()
     const changed = key !== this.#last
     this.#last = key
-    if (announce ?? changed) {
-      const { busy, main_turn_active, pending_interaction } = this
-      const work = { busy, main_turn_active, pending_interaction }
-      if (this.#heard) this.#heard = { ...this.#heard, work }
-      this.#ports.announce(work)
-    }
+    if (announce ?? changed) this.#announce(this)
     if (announce !== false) this.#tellStatus()
     if (!this.busy && this.pending_interaction === 'none') this.#ports.idle()
   }

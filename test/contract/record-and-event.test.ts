@@ -12,6 +12,7 @@ import { busyModel } from '../helpers/busy-model.ts'
 import { CrashClient, newLedger, newNote } from '../helpers/crash-client.ts'
 import { journal, judgeEvents } from '../helpers/crash-judge.ts'
 import { crashScene } from '../helpers/crash-scene.ts'
+import { orderFaults } from '../helpers/event-order.ts'
 import { eventFile, journalsOf, tellingJudge } from '../helpers/record-events.ts'
 import { freshDir } from '../helpers/temp.ts'
 
@@ -35,7 +36,11 @@ test('events that stop anywhere in a turn, with approved calls or without, are c
       const events = await reopened(t, packs, copy, id)
       const known = new Map(lines.slice(1, kept).map((line, at) => [at + 1, line]))
       const note = { ...newNote(id, ''), prompts, events: known }
-      assert.deepEqual(judgeEvents(events, note), [], `${text}: with ${kept - 1} of ${lines.length - 1} events`)
+      assert.deepEqual(
+        [...judgeEvents(events, note), ...orderFaults(events)],
+        [],
+        `${text}: with ${kept - 1} of ${lines.length - 1} events`
+      )
       if (kept === lines.length) assert.equal(events.length, lines.length - 1)
     }
     told = lines.length

@@ -85,6 +85,7 @@ export class FakeSession extends SlotHost implements Session {
     activeTurns: () => [],
     pending: (kind, change) => this.told.push(`${kind} ${change > 0 ? '+1' : '-1'}`),
     background: () => undefined,
+    pendingLeft: () => undefined,
     announce: () => undefined,
     isHeard: true,
     heard: () => undefined
