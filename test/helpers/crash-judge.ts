@@ -1,6 +1,8 @@
 /** What must hold after a crash and a restart, told as a list of complaints. */
+
 import { type Frame, type RestClient, SocketClient } from '../../kernel/testing.ts'
 import type { Ledger, SessionNote } from './crash-client.ts'
+import { orderFaults } from './event-order.ts'
 
 /** Facts that need no session to be open. */
 export async function judgeHome(rest: RestClient, ledger: Ledger): Promise<string[]> {
@@ -41,7 +43,7 @@ export async function judgeSession(
   }
   if (!(await atRest(socket, rest, note))) return [`${note.id}: never comes to rest`]
   const events = await journal(url, token, note.id)
-  const complaints = [...judgeEvents(events, note), ...(await judgeMessages(rest, note, events))]
+  const complaints = [...judgeEvents(events, note), ...orderFaults(events), ...(await judgeMessages(rest, note, events))]
   const left = await queue(rest, note)
   if (left.active !== null || left.queued.length > 0) complaints.push('the queue is not empty')
   return complaints.map(text => `${note.id}: ${text}`)
