@@ -52,6 +52,7 @@ test('the archive has a manifest and the files of the session; no lock, no link,
   await writeFile(join(dir, 'agents', 'main', 'odd\\name'), 'x')
   await writeFile(join(dir, 'agents', 'main', 'empty'), '')
   await writeFile(join(dir, 'state.json~'), 'half')
+  await writeFile(join(dir, 'waiting'), 'of the process')
   await writeFile(join(home, 'outside'), 'not yours')
   await symlink(join(home, 'outside'), join(dir, 'agents', 'main', 'link'))
   await symlink(home, join(dir, 'agents', 'everything'))

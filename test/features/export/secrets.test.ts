@@ -1,9 +1,11 @@
 /** Secrets in texts of an export, wherever the pieces of a text are cut. */
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { secretsOnDisk, withoutThem } from '../../../features/export/secrets.ts'
+import { entryOf, openEntry } from '../../../features/export/entries.ts'
+import { secretsOf, secretsOnDisk, withoutThem } from '../../../features/export/secrets.ts'
+import { fileNameOf } from '../../../features/export/session-export.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 /** The text without secrets, when it comes in chunks of so many bytes. */
@@ -27,6 +29,50 @@ test('a secret in a line of any length goes, wherever the line is cut to be look
       assert.equal(told === text.replace(secret, '[redacted]'), true, `${before} characters before it, chunks of ${bytes}`)
     }
   }
+})
+
+test('a line of JSON stays one, without what stands under the name of a secret; a text of eight characters can be one, a shorter one not', async () => {
+  const line = `${JSON.stringify({ api_key: 'x"y', text: 'eight-88 seven-7' })}\n`
+  async function* chunks() {
+    yield Buffer.from(line)
+  }
+  const parts: Buffer[] = []
+  for await (const part of withoutThem(chunks(), ['eight-88', 'seven-7'], 'journal')) parts.push(part)
+
+  const { api_key, text } = JSON.parse(Buffer.concat(parts).toString('utf8'))
+  assert.deepEqual([api_key, text], ['[redacted]', '[redacted] seven-7'])
+})
+
+test('what stands in headers and environments of the configuration is a secret, whatever its name', () => {
+  const provider = { base_url: 'https://a.example', api_key: 'key', custom_headers: { 'X-Team': 'header' }, env: { REGION: 'variable' } }
+  const found = secretsOf({ one: provider, two: { headers: { accept: 'all' } } }, 'providers')
+
+  assert.deepEqual(
+    found.filter(text => text !== ''),
+    ['key', 'header', 'variable', 'all']
+  )
+})
+
+test('a file whose directory was put in place of another one by a link is left out', async () => {
+  const [root, other] = [await freshDir(), await freshDir()]
+  for (const dir of [join(root, 'real'), join(other, 'dir')]) {
+    await mkdir(dir)
+    await writeFile(join(dir, 'file'), 'x')
+  }
+  await symlink(join(other, 'dir'), join(root, 'swapped'))
+  await symlink(root, join(other, 'way'))
+
+  assert.equal(await openEntry(root, entryOf('swapped/file', join(root, 'swapped', 'file'))), undefined)
+  for (const place of [root, join(other, 'way')]) {
+    const opened = await openEntry(place, entryOf('real/file', join(place, 'real', 'file')))
+    assert.equal(opened?.size, 1)
+    await opened?.handle.close()
+  }
+})
+
+test('the archive of a session has a name that every system takes', () => {
+  assert.equal(fileNameOf('../a b'), 'svc-session-___a_b.zip')
+  assert.equal(fileNameOf('x'.repeat(100)), `svc-session-${'x'.repeat(48)}.zip`)
 })
 
 test('the token of the server is known without the line break behind it', async () => {
