@@ -151,6 +151,7 @@ test('hostile archives are refused and write nothing outside', async t => {
   web.serve['/abs.zip'] = await patched('aaaaaaaa.txt', '/tmp/bad.txt')
   web.serve['/back.zip'] = await patched('aaaaaaaa.txt', '..\\..\\x.txt')
   web.serve['/link.zip'] = await archive(good, '', zip => zip.addBuffer(Buffer.from('/etc/passwd'), 'link', { mode: 0o120777 }))
+  web.serve['/device.zip'] = await archive(good, '', zip => zip.addBuffer(Buffer.from('x'), 'device', { mode: 0o020666 }))
   web.serve['/cut.zip'] = (await archive({ ...good, big: 'x'.repeat(5000) })).subarray(0, 200)
   web.serve['/none.zip'] = 'not an archive'
   web.serve['/twice.zip'] = await archive(good, '', zip => zip.addBuffer(Buffer.from('{}'), 'svc.plugin.json'))
