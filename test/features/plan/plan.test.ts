@@ -11,12 +11,14 @@ import permissions from '../../../features/permissions/pack.ts'
 import plan from '../../../features/plan/pack.ts'
 import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
 import { updateProfile } from '../../../features/sessions/index.ts'
+import { Tools } from '../../../features/tools/index.ts'
 import tools from '../../../features/tools/pack.ts'
 import files from '../../../features/tools-files/pack.ts'
-import { definePack } from '../../../kernel/index.ts'
+import { definePack, Type } from '../../../kernel/index.ts'
 import { type Reply, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { copyOfHome, insider, type StartOptions, startAgent, wireOf } from '../agent/start.ts'
+import { scripted } from '../tools/fakes.ts'
 
 interface Approval {
   readonly approval_id: string
@@ -158,6 +160,46 @@ test('in plan mode only the plan file is written, without an approval, in every 
     await assert.rejects(readFile(join(server.cwd, 'code.ts')))
     assert.equal(await readFile(fileIn(said(server, 0)), 'utf8'), '1. Do it.')
   }
+})
+
+test('beside the plan file in one response, other files are refused and read as ever; a call that writes both is refused whole', async t => {
+  const both = definePack({
+    name: 'both',
+    setup: ctx =>
+      void ctx.contribute(
+        Tools,
+        scripted({
+          name: 'Both',
+          parameters: Type.Object({ paths: Type.Array(Type.String()) }),
+          accesses: args => (args as { paths: string[] }).paths.map(path => ({ kind: 'write' as const, path })),
+          run: async () => ({ output: 'written' })
+        })
+      )
+  })
+  const replies: Reply[] = [
+    request => {
+      const path = fileIn(JSON.stringify(request.messages))
+      return toolCalls(
+        { id: 'code', name: 'Write', args: { path: 'code.ts', content: 'x' } },
+        { id: 'plan', name: 'Write', args: { path, content: '1. Do it.' } },
+        { id: 'more', name: 'Edit', args: { path, old_string: 'Do', new_string: 'Make' } },
+        { id: 'look', name: 'Read', args: { path: 'there.ts' } },
+        { id: 'both', name: 'Both', args: { paths: [path, '/elsewhere'] } },
+        { id: 'only', name: 'Both', args: { paths: [path] } }
+      )
+    },
+    toolCalls({ id: 'again', name: 'Read', args: { path: 'there.ts' } }, { id: 'exit', name: 'ExitPlanMode' })
+  ]
+  const server = await start(t, replies, { packs: [both] })
+  await writeFile(join(server.cwd, 'there.ts'), 'const a = 1')
+  await server.setPlan(true)
+  const { results } = await server.turn('go', [{ decision: 'approved' }], { permission_mode: 'yolo' })
+
+  const failed = Object.fromEntries(results.map(({ toolCallId, isError }) => [toolCallId, isError ?? false]))
+  assert.deepEqual(failed, { code: true, plan: false, more: false, look: false, both: true, only: false, again: false, exit: false })
+  await assert.rejects(readFile(join(server.cwd, 'code.ts')))
+  assert.equal(await readFile(fileIn(said(server, 0)), 'utf8'), '1. Make it.')
+  assert.match(results.find(({ toolCallId }) => toolCallId === 'exit')?.output ?? '', /The user approved the plan[\s\S]*1\. Make it\./)
 })
 
 test('a deny rule of the user holds for the plan file, too', async t => {
