@@ -8,9 +8,9 @@ type Servers = Readonly<Record<string, unknown>>
 export async function changeServers(home: string, change: (servers: Servers) => Servers): Promise<void> {
   const file = userFile(home)
   await withLock(`${file}.lock`, async () => {
-    const content = (await readIfThere(file)) ?? ''
+    const content = (await readIfThere(file))?.trim() ?? ''
     const servers = Object.fromEntries(readServers(content, file))
-    const others = content.trim() === '' ? {} : (JSON.parse(content) as object)
+    const others = content === '' ? {} : (JSON.parse(content) as object)
     await replaceFile(file, `${JSON.stringify({ ...others, mcpServers: change(servers) }, null, 2)}\n`)
   })
 }

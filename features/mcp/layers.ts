@@ -121,9 +121,10 @@ async function readServers(file: string): Promise<[string, unknown][]> {
 }
 
 export function serversIn(content: string): [string, unknown][] {
+  const text = content.trim() // a byte order mark counts as white space
   let value: unknown
   try {
-    value = content.trim() === '' ? {} : JSON.parse(content)
+    value = text === '' ? {} : JSON.parse(text)
   } catch {
     throw new Error('it is no JSON') // the reason of the parser may quote a secret
   }

@@ -114,7 +114,7 @@ class Loader {
     for (const name of manifests) {
       const file = join(this.#root, name)
       if (!(await stat(file).catch(() => undefined))) continue
-      const value: unknown = JSON.parse(await this.#read(`./${name}`, manifestBytes))
+      const value = parsed(name, await this.#read(`./${name}`, manifestBytes))
       const check = checker(Manifest)
       if (check.Check(value)) return value
       const [first] = problems(Manifest, value)
@@ -183,7 +183,7 @@ class Loader {
 
   async #hooks(given: string | readonly unknown[] | undefined): Promise<readonly HookRule[]> {
     if (given === undefined) return []
-    const value: unknown = typeof given === 'string' ? JSON.parse(await this.#file('hooks', given)) : given
+    const value = typeof given === 'string' ? parsed(given, await this.#file('hooks', given)) : given
     const rules = Array.isArray(value) ? value : (value as { hooks?: unknown } | null)?.hooks
     const check = checker(hooksSection.schema)
     if (check.Check(rules)) return rules.map(rule => ({ ...rule, cwd: this.#root }))
@@ -194,7 +194,7 @@ class Loader {
 
   async #servers(given: string | Readonly<Record<string, object>> | undefined): Promise<PluginContents['mcpServers']> {
     if (given === undefined) return {}
-    const value: unknown = typeof given === 'string' ? JSON.parse(await this.#file('mcpServers', given)) : { mcpServers: given }
+    const value = typeof given === 'string' ? parsed(given, await this.#file('mcpServers', given)) : { mcpServers: given }
     const servers = (value as { mcpServers?: unknown } | null)?.mcpServers
     if (typeof servers !== 'object' || servers === null || Array.isArray(servers)) throw new Error('mcpServers: is no table of servers')
     const table: Record<string, Readonly<Record<string, unknown>>> = {}
@@ -252,5 +252,13 @@ async function markdownIn(dir: string, root: string, depth = 0): Promise<string[
   return files
 }
 
-const reasonOf = (error: unknown) =>
-  (error instanceof SyntaxError ? 'a file of the plugin is no JSON' : (error as Error).message).slice(0, 300)
+const reasonOf = (error: unknown) => (error as Error).message.slice(0, 300)
+
+/** A byte order mark counts as white space. */
+function parsed(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text.trim())
+  } catch {
+    throw new Error(`${file} is no JSON`)
+  }
+}

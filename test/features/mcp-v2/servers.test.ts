@@ -31,7 +31,7 @@ async function trust(scene: Scene): Promise<void> {
 test('servers are added, replaced and removed in the file of the user, and everything else in it stays', async t => {
   const scene = await start(t, {})
   const file = join(scene.home, 'mcp.json')
-  await writeFile(file, JSON.stringify({ other: { kept: true }, mcpServers: { old: { url: 'https://old.example/mcp' } } }))
+  await writeFile(file, `\ufeff${JSON.stringify({ other: { kept: true }, mcpServers: { old: { url: 'https://old.example/mcp' } } })}`)
   const added = await scene.call(addManaged, { body: { name: ' db ', transport: 'stdio', command: 'node', env: { KEY: 'secret' } } })
   const db = {
     name: 'db',

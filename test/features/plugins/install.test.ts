@@ -55,6 +55,16 @@ test('a plugin of a directory is copied into the home, listed, switched off and 
   for (const route of [enablePlugin, disablePlugin, removePlugin]) assert.equal((await scene.call(route, { params })).code, 40419)
 })
 
+test('files that begin with a byte order mark are read as any others', async t => {
+  const scene = await start(t)
+  const hooks = '\ufeff[{ "event": "Stop", "command": "true" }]'
+  const files = manifest('marked', { hooks: './hooks.json' })
+  const { data } = await scene.install(
+    await directory({ ...files, 'svc.plugin.json': `\ufeff${files['svc.plugin.json']}`, 'hooks.json': hooks })
+  )
+  assert.deepEqual([data.state, data.hookCount], ['ok', 1])
+})
+
 test('an unknown action and a bare id are refused', async t => {
   const { rest } = await start(t)
   for (const path of ['/api/v1/plugins/notes:purge', '/api/v1/plugins/notes']) {
@@ -82,7 +92,8 @@ test('a source that is no plugin is refused with the reason, and leaves nothing'
     ['/no/such/place', 40409, /not found/],
     [file, 40001, /no directory/],
     [await directory({}), 40001, /svc\.plugin\.json/],
-    [await directory({ 'svc.plugin.json': '{' }), 40001, /no JSON/],
+    [await directory({ 'svc.plugin.json': '{' }), 40001, /svc\.plugin\.json is no JSON/],
+    [await directory({ ...manifest('a', { hooks: './hooks.json' }), 'hooks.json': 'no' }), 40001, /hooks\.json is no JSON/],
     [await directory(manifest('Bad Name!')), 40001, /plugin id/],
     [await directory({ 'svc.plugin.json': '{"version":"1"}' }), 40001, /name/],
     [await directory(manifest('a', { skills: '../x' })), 40001, /begin with/],
@@ -222,5 +233,5 @@ test('a plugin whose files are damaged later is listed as an error and brings no
   await scene.install(await directory(manifest('two')))
   const [one, two] = await other.list()
   assert.deepEqual([one?.id, one?.state, one?.hasErrors, two?.state], ['one', 'error', true, 'ok'])
-  assert.deepEqual(one?.diagnostics, [{ severity: 'error', message: 'a file of the plugin is no JSON' }])
+  assert.deepEqual(one?.diagnostics, [{ severity: 'error', message: 'svc.plugin.json is no JSON' }])
 })
