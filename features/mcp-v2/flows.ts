@@ -21,6 +21,7 @@ export interface FlowPorts {
 }
 
 const requestMs = 30_000
+const challengeMs = 10_000
 const clientName = 'svc-code'
 
 /** A server that wants a login refuses it; another one begins nothing for it. */
@@ -133,7 +134,7 @@ class Flow {
       const found = { tokens: this.#tokens, client: this.#client, discovery: this.#discovery }
       await book.locked(this.entry, () => book.write(this.entry, JSON.parse(JSON.stringify(found))))
     } catch (error) {
-      return `the code of the login was not taken: ${(error as Error).message.slice(0, 300)}`
+      return `the code of the login was not taken: ${reasonOf(error)}`
     }
     this.#ports.authorized(this.entry)
     return undefined
@@ -145,7 +146,7 @@ class Flow {
     const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/sdk/client/auth.js')
     const asked = transport === 'sse' ? { headers: { ...headers, accept: 'text/event-stream' } } : ping(headers)
     try {
-      const reply = await this.#ports.fetch(url, { ...asked, signal: AbortSignal.timeout(requestMs) })
+      const reply = await this.#ports.fetch(url, { ...asked, signal: AbortSignal.timeout(challengeMs) })
       await reply.body?.cancel()
       const { resourceMetadataUrl, scope } = reply.status === 401 ? extractWWWAuthenticateParams(reply) : {}
       return { ...(resourceMetadataUrl && { resourceMetadataUrl }), ...(scope !== undefined && { scope }) }
@@ -204,6 +205,15 @@ const headers = {
 }
 const page = (words: string) => `<!doctype html><meta charset="utf-8"><title>svc-code</title><p>${words}</p>`
 
+/** The library tells faults of what servers answer as a list in JSON. */
+function reasonOf(error: unknown): string {
+  const { issues, message } = error as Error & {
+    readonly issues?: readonly { readonly path: readonly unknown[]; readonly message: string }[]
+  }
+  const faults = issues?.map(issue => `${issue.path.join('.')}: ${issue.message}`)
+  return (faults ? `what the server says of its login cannot be used (${faults.join('; ')})` : message).slice(0, 300)
+}
+
 function same(...texts: [string, string]): boolean {
   const [given, wanted] = texts.map(text => Buffer.from(text)) as [Buffer, Buffer]
   return given.length === wanted.length && timingSafeEqual(given, wanted)
@@ -236,7 +246,7 @@ export class Flows {
       return { status: 'authorization-required', flowId, authorizationUrl }
     } catch (cause) {
       flow.end('it did not begin')
-      throw new AppError(OauthFailed, { message: `the login cannot begin: ${(cause as Error).message.slice(0, 300)}`, cause })
+      throw new AppError(OauthFailed, { message: `the login cannot begin: ${reasonOf(cause)}`, cause })
     }
   }
 

@@ -20,6 +20,8 @@ export interface Guarded {
   revoke(): void
   /** Path of the metadata of the MCP server; a refusal names it. */
   metadata: string
+  /** Parts of the metadata of the authorization server that are different. */
+  odd: Readonly<Record<string, unknown>>
   /** Seconds for which the next tokens hold. */
   lifetime: number
 }
@@ -36,6 +38,7 @@ export async function guarded(t: TestContextLike): Promise<Guarded> {
     grants: [],
     registered: [],
     metadata: '/.well-known/oauth-protected-resource/mcp',
+    odd: {},
     lifetime: 3600,
     expire: () => valid.clear(),
     revoke: () => refresh.clear()
@@ -61,7 +64,8 @@ export async function guarded(t: TestContextLike): Promise<Guarded> {
           token_endpoint: `${base}/token`,
           registration_endpoint: `${base}/register`,
           response_types_supported: ['code'],
-          code_challenge_methods_supported: ['S256']
+          code_challenge_methods_supported: ['S256'],
+          ...state.odd
         })
       } else if (pathname === '/register') {
         const client = JSON.parse(await bodyOf(request)) as { redirect_uris: string[] }

@@ -65,6 +65,14 @@ test('the metadata is taken from where the refusal of the server says, and so is
   assert.equal((await scene.complete(data.flowId)).code, 0)
 })
 
+test('a login whose metadata cannot be used is refused in words', async t => {
+  const scene = await start(t)
+  scene.site.odd = { authorization_endpoint: 'javascript:alert(1)' }
+  const { code, msg } = await scene.begin()
+  assert.equal(code, 40929)
+  assert.match(msg, /^the login cannot begin: what the server says of its login cannot be used \(authorization_endpoint: URL cannot use /)
+})
+
 test('a token that ended is renewed before a request, one that is refused after it, and a login that is gone is told', async t => {
   let clock = Date.parse('2026-01-01')
   const scene = await start(t, {}, { now: () => new Date(clock) })
