@@ -115,7 +115,7 @@ function checkValues(values: FlagValues): void {
 }
 
 /** As a browser writes it: of a web page, of an extension or an editor's view (any scheme), or `null` (a file, a sandboxed frame). */
-function isOrigin(text: string): boolean {
+export function isOrigin(text: string): boolean {
   if (text === 'null') return true
   if (!URL.canParse(text)) return false
   const { origin, protocol } = new URL(text)

@@ -15,6 +15,7 @@ import { type Deployment, listOf, readDeployment } from './deployment.ts'
 import { deploymentConfig, deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
 import { type FlagValues, logLevels } from './flags.ts'
 import { homeWarnings } from './home-warnings.ts'
+import { isOrigin } from './options.ts'
 import { blankEnvironment } from './own-environment.ts'
 import { packSource } from './pack-source.ts'
 import { Terminal } from './terminal.ts'
@@ -38,6 +39,8 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   })) {
     out(`warning: ${warning}\n`)
   }
+  for (const odd of listOf(env.SVC_CODE_CORS_ORIGINS).filter(origin => !isOrigin(origin.replace(/\/$/, ''))))
+    out(`warning: ${odd} in SVC_CODE_CORS_ORIGINS is not an origin: give scheme, host and port only, such as https://app.example:8443\n`)
   const forgotten: unknown[] = []
   const collect = (reason: unknown) => forgotten.push(reason)
   process.on('unhandledRejection', collect) // of an import: there is no log yet

@@ -85,6 +85,13 @@ test('too few file descriptors are told with the limit', { skip: process.platfor
   }
 })
 
+test('an entry of SVC_CODE_CORS_ORIGINS that no page can have is warned of', async t => {
+  const origins = 'https://a.example/, *, chrome-extension://abc,https://b.example:443'
+  const server = await serveWith(t, { SVC_CODE_HOME: await freshDir(), SVC_CODE_CORS_ORIGINS: origins }, '--port', '0')
+  const odd = [...server.printed().matchAll(/warning: (\S+) in SVC_CODE_CORS_ORIGINS is not an origin/g)].map(([, origin]) => origin)
+  assert.deepEqual(odd, ['*', 'https://b.example:443'])
+})
+
 test('a home and a configuration that others can read are warned of', async t => {
   const home = await freshDir()
   await chmod(home, 0o755)
