@@ -283,13 +283,10 @@ export class ClientConnection extends SlotHost implements Connection {
     }
   }
 
-  /** Queues everything that comes by `write` until the returned release is called, so that a replay goes first. */
+  /** Queues everything that comes by `write` until the returned release is called (once), so that a replay goes first. */
   hold(): () => void {
     this.#holds++
-    let released = false
     return () => {
-      if (released) return
-      released = true
       if (--this.#holds > 0) return
       const held = this.#held
       this.#held = []
