@@ -220,3 +220,42 @@ test('an upload lives on in another server of the same home', async t => {
   const other = await startTestKernel(t, { packs: [files], home: kernel.home })
   assert.equal((await get(other, id)).body.toString(), 'x')
 })
+
+test('what a form says of name, type and expiry counts to the last character that is allowed', async t => {
+  const kernel = await startTestKernel(t, { packs: [files] })
+  const upload = async (...parts: readonly Part[]) => {
+    const { code, data, details } = await post(kernel, form(...parts))
+    return code === 0 ? data : details?.[0]?.path
+  }
+  const given = async (name: string) => ((await upload(field('name', name), file('x'))) as UploadObject).name
+
+  assert.equal(await given('n'.repeat(255)), 'n'.repeat(255))
+  assert.equal(await given('a\u0007b\u007f'), 'a b')
+  assert.equal(await upload(field('name', 'n'.repeat(256)), file('x')), 'body.name')
+  assert.equal(await upload(field('name', 'n'.repeat(4_097)), file('x')), 'body.name')
+  assert.equal(await upload(file('x'), field('expires_in_sec', '0'.repeat(4_097))), 'body.expires_in_sec')
+  const { expires_at } = (await upload(file('x'), field('expires_in_sec', ' '), field('more', 'm'.repeat(4_097)))) as UploadObject
+  assert.equal(expires_at, undefined)
+
+  const typed = async (content: string) => ((await upload(file('x', 'a', content))) as UploadObject).media_type
+  assert.equal(await typed('Text/HTML'), 'text/html')
+  assert.equal(await typed(`text/${'x'.repeat(195)}`), `text/${'x'.repeat(195)}`)
+  assert.equal(await typed(`text/${'x'.repeat(196)}`), 'application/octet-stream')
+})
+
+test('what a browser would show as a page or run is an attachment; images, sounds and videos are shown', async t => {
+  const kernel = await startTestKernel(t, { packs: [files] })
+  for (const [content, disposition] of [
+    ['text/html', 'attachment'],
+    ['text/plain', 'attachment'],
+    ['application/javascript', 'attachment'],
+    ['image/svg+xml', 'inline'],
+    ['audio/ogg', 'inline'],
+    ['video/mp4', 'inline']
+  ] as const) {
+    const { id } = (await post(kernel, form(file('x', 'a', content)))).data
+    const { headers } = await get(kernel, id)
+    assert.ok(String(headers['content-disposition']).startsWith(`${disposition};`), content)
+    assert.match(String(headers['content-security-policy']), /^sandbox;/, content)
+  }
+})
