@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join, relative, resolve } from 'node:path'
+import { defaultPacks } from '../default-packs.ts'
 import { CommandError } from './command-error.ts'
 import type { Io } from './io.ts'
 import { templates } from './pack-templates.ts'
@@ -12,6 +13,7 @@ export async function newPack(word: string, { out }: Io): Promise<number> {
   const name = basename(dir)
   if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name) || name.length > 40)
     throw new CommandError(`'${name}' is no name for a pack: small letters, digits and single hyphens, a letter first, at most 40`)
+  if (Object.hasOwn(defaultPacks, name)) throw new CommandError(`'${name}' is the name of a pack of the server`)
   if (existsSync(dir) && readdirSync(dir).length > 0) throw new CommandError(`${dir} is there already and not empty`)
   mkdirSync(dir, { recursive: true })
   for (const [file, text] of Object.entries(templates(name, sourceOfTypes(dir)))) writeFileSync(join(dir, file), text)

@@ -23,6 +23,7 @@ test('a new pack is checked and tested as it comes; what is wrong with it is fou
   assert.equal((await command(home, ['pack', 'new', place])).code, 0)
   assert.match((await command(home, ['pack', 'new', place])).stderr, /is there already and not empty/)
   assert.match((await command(home, ['pack', 'new', join(dir, 'My_Notes')])).stderr, /'My_Notes' is no name for a pack/)
+  assert.match((await command(home, ['pack', 'new', join(dir, 'sessions')])).stderr, /'sessions' is the name of a pack of the server/)
   const { peerDependenciesMeta, devDependencies } = JSON.parse(await readFile(join(place, 'package.json'), 'utf8'))
   const own = JSON.parse(await readFile(join(place, devDependencies['svc-code'].replace(/^file:/, ''), 'package.json'), 'utf8'))
   assert.equal(own.name, 'svc-code', 'npm finds the installation that made the pack: its types, and its command')
