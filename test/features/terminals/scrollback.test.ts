@@ -4,6 +4,16 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Scrollback } from '../../../features/terminals/scrollback.ts'
 
+test('so many frames are kept, and not one more', () => {
+  const scrollback = new Scrollback(2, 1024)
+  for (const text of ['a', 'b', 'c']) scrollback.add(text, '')
+
+  assert.deepEqual(
+    scrollback.since(0).map(({ data }) => data),
+    ['b', 'c']
+  )
+})
+
 test('output that is no longer kept does not stay in memory', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

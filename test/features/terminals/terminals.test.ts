@@ -212,7 +212,8 @@ test('wrong places and shells are refused with their codes', async t => {
   for (const bad of ['/tmp', '\\x', 'C:\\x', 'nope', 'file', 'a\0b']) assert.equal(await codeOf({ cwd: bad }), 40001, bad)
   for (const bad of ['..', 'out', 'out/tmp', 'sub/../..', 'dangling']) assert.equal(await codeOf({ cwd: bad }), 41304, bad)
   assert.equal(await codeOf({ cwd: 'sub/..', shell: '/bin/sh' }), 0)
-  assert.equal(await codeOf({ shell: '/no/such/shell' }), 40001)
+  await writeFile(join(cwd, 'own'), '#!/bin/sh\n', { mode: 0o755 })
+  for (const bad of ['/no/such/shell', '/tmp', './own', join(cwd, 'file')]) assert.equal(await codeOf({ shell: bad }), 40001, bad)
   assert.equal(await codeOf({ runtime_id: 'other' }), 40420)
   assert.equal(await codeOf({ cols: 0 }), 40001)
   assert.equal((await call(readTerminal, { params: { session_id, terminal_id: 'nope' } })).code, 40414)
@@ -238,9 +239,17 @@ test('this machine is the only runtime of a session', async t => {
 })
 
 test('more terminals than are allowed are refused', async t => {
-  const { call, params, open } = await start(t, { terminals: { max_per_session: 1 } })
-  await open()
+  const { call, params, open, isKept } = await start(t, { terminals: { max_per_session: 2 } })
+  const first = await open()
+  const second = await open()
   assert.equal((await call(createTerminal, { params, body: bodyOf({}) })).code, 40926)
+
+  const close = ({ id }: { readonly id: string }) => call(closeTerminal, { params: { ...params, terminal_id: id } })
+  await close(first)
+  assert.equal(isKept(), true)
+  const third = await open()
+  for (const terminal of [second, third]) await close(terminal)
+  assert.equal(isKept(), false, 'nothing of the session runs any more')
 })
 
 test('of the terminals that have ended the newest keep what they printed', async t => {
