@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { lstat, mkdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readFile, readlink, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { launch, openCommands } from '../../../features/fs/launch.ts'
@@ -67,6 +67,30 @@ test('a part far inside of a text in another encoding is what it is in UTF-8', a
   const from = utf8.indexOf(content)
   assert.ok(from >= 1_000_000 && from < 1_000_004 && content.length >= 297, `at ${from}, ${content.length} bytes`)
   assert.equal(data.truncated, true)
+})
+
+test('whatever is answered, nothing of the workspace stays open', { skip: process.platform !== 'linux' }, async t => {
+  const { ask, put, cwd } = await fileScene(t)
+  await put('dir/file', 'x')
+  await symlink('/', join(cwd, 'out'))
+  const held = async () => {
+    const fds = await readdir('/proc/self/fd')
+    const places = await Promise.all(fds.map(fd => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
+    return places.filter(place => place === '/' || place.startsWith(cwd))
+  }
+  const before = await held()
+
+  for (const path of ['dir/file', 'dir', 'none', 'out', 'out/tmp', 'dir/file/below'])
+    for (const [action, body] of [
+      ['list', { path, depth: 2 }],
+      ['stat', { path }],
+      ['read', { path }],
+      ['mkdir', { path }],
+      ['mkdir', { path: `${path}/new`, recursive: true }]
+    ] as const)
+      await ask(action, body)
+
+  assert.deepEqual(await held(), before)
 })
 
 test('a picture whose bytes are all letters is a picture', async t => {
