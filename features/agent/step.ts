@@ -44,7 +44,10 @@ export async function runStep(
   const calls = new Map<string, LlmToolCall & { arguments: string }>()
   /** A call stands behind the last part: what is said next is another part. */
   let called = false
-  const deltas = new DeltaGroups((name, delta) => ports.emit(name, { turnId, delta }))
+  const deltas = new DeltaGroups(({ name, toolCallId }, text) => {
+    if (name === 'toolCallDelta') ports.emit(name, { turnId, toolCallId, argumentsPart: text })
+    else ports.emit(name, { turnId, delta: text })
+  })
   const asked = performance.now()
   let told = false
   let first: number | undefined
@@ -66,7 +69,7 @@ export async function runStep(
     }
     if (text === '') return part
     part[kind] = (part[kind] ?? '') + text
-    deltas.push(kind === 'text' ? 'assistantDelta' : 'thinkingDelta', text)
+    deltas.push({ name: kind === 'text' ? 'assistantDelta' : 'thinkingDelta' }, text)
     return part
   }
 
@@ -89,6 +92,7 @@ export async function runStep(
           const call = { id: ports.uniqueCallId(part.id), name, arguments: '', ...(extras && { extras }), after: content.length }
           calls.set(part.id, call)
           called = true
+          deltas.flush()
           ports.emit('toolCallDelta', { turnId, toolCallId: call.id, name: call.name, argumentsPart: '' })
           break
         }
@@ -96,8 +100,7 @@ export async function runStep(
           const call = calls.get(part.id)
           if (!call || part.text === '') break
           call.arguments += part.text
-          deltas.flush()
-          ports.emit('toolCallDelta', { turnId, toolCallId: call.id, argumentsPart: part.text })
+          deltas.push({ name: 'toolCallDelta', toolCallId: call.id }, part.text)
           break
         }
         case 'usage':
@@ -134,22 +137,25 @@ export async function runStep(
 /** Chunks that come within this time after one that was told are told together. */
 const groupMs = 20
 
-type DeltaName = 'assistantDelta' | 'thinkingDelta'
+/** What grows: a text, or the arguments of a call. */
+type Growing =
+  | { readonly name: 'assistantDelta' | 'thinkingDelta'; readonly toolCallId?: never }
+  | { readonly name: 'toolCallDelta'; readonly toolCallId: string }
 
-/** Tells the first chunk of a text at once and groups those that follow fast; the order of everything told stays that of the stream. */
+/** Tells the first chunk at once and groups those that follow fast; the order of everything told stays that of the stream. */
 class DeltaGroups {
-  readonly #tell: (name: DeltaName, delta: string) => void
-  #name: DeltaName | undefined
+  readonly #tell: (of: Growing, text: string) => void
+  #of: Growing | undefined
   #text = ''
   #timer: NodeJS.Timeout | undefined
 
-  constructor(tell: (name: DeltaName, delta: string) => void) {
+  constructor(tell: (of: Growing, text: string) => void) {
     this.#tell = tell
   }
 
-  push(name: DeltaName, text: string): void {
-    if (this.#name !== name) this.flush()
-    this.#name = name
+  push(of: Growing, text: string): void {
+    if (this.#of?.name !== of.name || this.#of.toolCallId !== of.toolCallId) this.flush()
+    this.#of = of
     this.#text += text
     if (!this.#timer) this.#send()
   }
@@ -158,11 +164,11 @@ class DeltaGroups {
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const name = this.#name
+    const of = this.#of
     const text = this.#text
-    this.#name = undefined
+    this.#of = undefined
     this.#text = ''
-    if (name && text !== '') this.#tell(name, text)
+    if (of && text !== '') this.#tell(of, text)
   }
 
   /** What waits is void. */
@@ -175,9 +181,9 @@ class DeltaGroups {
     const text = this.#text
     this.#text = ''
     this.#timer = undefined
-    if (text === '' || !this.#name) return
+    if (text === '' || !this.#of) return
     this.#timer = setTimeout(() => this.#send(), groupMs)
-    this.#tell(this.#name, text)
+    this.#tell(this.#of, text)
   }
 }
 

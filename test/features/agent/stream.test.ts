@@ -170,3 +170,26 @@ test('the first chunk of a text is told at once, fast ones after it together, in
   assert.ok(told.length < 20, `${told.length} deltas`)
   assert.equal(told.map(([, text]) => text).join(''), chunks.map(chunk => chunk.text).join(''))
 })
+
+test('the arguments of a call are told as texts are: behind what came before the call, the first piece at once, fast ones together', async t => {
+  const script = JSON.stringify({ text: 'x'.repeat(200) })
+  const pieces = [...script].map(text => ({ type: 'tool_arguments', id: 'c1', text }) as const)
+  const said = [{ type: 'text', text: 'I ' } as const, { type: 'text', text: 'write.' } as const]
+  const call = { type: 'tool_call', id: 'c1', name: 'Note' } as const
+  const agent = await startAgent(
+    t,
+    scriptedLlm([...said, call, ...pieces, { type: 'finish', reason: 'tool_calls' }], [{ type: 'finish', reason: 'completed' }])
+  )
+
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  type Told = { delta?: string; name?: string; argumentsPart?: string }
+  const told = agent.events.filter(event => /\.delta$/.test(event.type)).map(event => event.payload as Told)
+  assert.deepEqual(
+    told.slice(0, 4).map(({ delta, name, argumentsPart }) => delta ?? name ?? argumentsPart),
+    ['I ', 'write.', 'Note', '{']
+  )
+  assert.ok(told.length < 20, `${told.length} deltas`)
+  assert.equal(told.map(({ argumentsPart }) => argumentsPart ?? '').join(''), script)
+})
