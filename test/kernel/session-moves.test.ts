@@ -35,6 +35,7 @@ test('an event for everyone of a session that moved here is offered to a subscri
 
   there = false
   for (const session_id of ['moved', 'other']) it.hub.emit(worked, {}, { session_id })
+  await it.hub.flushed() // each has a journal of its own
   await client.next(frame => frame.session_id === 'other')
   assert.deepEqual(
     client.frames.filter(({ type }) => type === worked.type).map(({ session_id }) => session_id),
