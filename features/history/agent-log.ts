@@ -117,6 +117,8 @@ export class AgentLog {
   /** Records that were taken in and are not on disk yet, by write. */
   #unwritten: (readonly HistoryRecord[])[] = []
   readonly #writes = new Set<Promise<unknown>>()
+  /** Writes whose events have not begun to be told, in order; what is called when one is the first of them. */
+  readonly #quiet = new Set<{ first?: () => void }>()
   /** Records that got on disk while others before them did not: their events are made again. By position. */
   readonly #redrafts = new Map<number, (events: readonly EventDraft[]) => void>()
   #started = false
@@ -208,6 +210,8 @@ export class AgentLog {
       for (const live of this.#lookers(stamped)) this.#take(live, stamped)
     }
     const telling = this.#telling.begin()
+    const quiet: { first?: () => void } = {}
+    this.#quiet.add(quiet)
     this.#unwritten.push(batch)
     const write = this.#ports.log.append(logId, ...(batch as { type: string }[]))
     this.#writes.add(write)
@@ -216,6 +220,7 @@ export class AgentLog {
       places = await write
     } catch (error) {
       this.#telling.drop(telling)
+      this.#speak(quiet)
       this.#doubtful = true
       this.#forget(batch, write)
       await this.#reread()
@@ -233,15 +238,43 @@ export class AgentLog {
       await this.#rereading.catch(() => undefined) // these records are on disk; the next write reads again
       for (const place of at) this.#redrafts.delete(place)
     }
+    if (!this.#isFirst(quiet)) await this.#untilFirst(quiet)
     let next = 0
     return {
       tell: (count = records.length) => {
+        this.#speak(quiet)
         const to = Math.min(batch.length, head.length + count)
         if (next === to) return
         for (; next < to; next++) for (const draft of drafts[next] ?? []) this.#ports.tell(draft)
         if (next === batch.length) this.#telling.done(telling, end)
       }
     }
+  }
+
+  #isFirst(quiet: object): boolean {
+    return this.#quiet.values().next().value === quiet
+  }
+
+  /**
+   * Several writes can get on disk at once, and who wrote them takes some promises to tell them, one more than another: each waits until
+   * those before it have begun, but not beyond the pass in which they had to.
+   */
+  async #untilFirst(quiet: { first?: () => void }): Promise<void> {
+    const pass = new Promise<void>(resolve => setImmediate(resolve))
+    const first = new Promise<void>(resolve => {
+      quiet.first = resolve
+    })
+    await Promise.race([pass, first])
+    for (const before of this.#quiet) {
+      if (before === quiet) break
+      this.#quiet.delete(before)
+    }
+  }
+
+  #speak(quiet: object): void {
+    if (!this.#quiet.delete(quiet)) return
+    const [next] = this.#quiet
+    next?.first?.()
   }
 
   /** Puts on record how far events were told, so that the next opening need not look for them. */

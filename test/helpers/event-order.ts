@@ -160,8 +160,11 @@ export function orderFaults(frames: readonly Frame[]): string[] {
         children.set(payload.subagentId, 'working')
         break
       case 'subagent.completed':
-      case 'subagent.failed':
         must(children.get(payload.subagentId) === 'working', 'it does not work')
+        children.set(payload.subagentId, 'over')
+        break
+      case 'subagent.failed': // its process may have died before it was at work
+        must(['spawned', 'working'].includes(children.get(payload.subagentId) ?? ''), 'it was not spawned, or is over')
         children.set(payload.subagentId, 'over')
         break
       case 'compaction.started':

@@ -258,6 +258,18 @@ test('how far events were told is on record when the event journal has them on d
   assert.equal(marks(log).at(-1), 1, 'a journal that began anew')
 })
 
+test('writes that get on disk at once are told in their order, whoever takes longer to do it', async () => {
+  const told: unknown[] = []
+  const history = await openHistory(memoryLog(), { events, tell: event => void told.push(event.payload.id) })
+  const slow = async (id: string) => {
+    const written = await history.write(said(id))
+    for (let promise = 0; promise < 20; promise++) await null
+    written.tell()
+  }
+  await Promise.all([slow('a'), history.append(said('b')), slow('c'), history.append(said('d'))])
+  assert.deepEqual(told, ['a', 'b', 'c', 'd'])
+})
+
 test('a write that is told in two goes counts as told behind the second; marks are no more than one per 16 KB', async () => {
   const log = memoryLog()
   const { it, ports } = journal()
