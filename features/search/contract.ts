@@ -4,7 +4,7 @@ import { defineRoute, named, oneOf, Type } from '../../kernel/index.ts'
 const Role = oneOf(['user', 'assistant', 'title'])
 const Instant = Type.Integer({ description: 'epoch milliseconds' })
 
-export const SearchHitObject = named(
+const SearchHitObject = named(
   'SearchHit',
   Type.Object({
     session_id: Type.String(),
@@ -20,7 +20,7 @@ export const SearchHitObject = named(
   })
 )
 
-export const IndexState = named(
+const IndexState = named(
   'SearchIndexState',
   Type.Object({
     state: oneOf(['building', 'ready', 'readonly'], { description: 'readonly: another server of this home keeps the index' }),

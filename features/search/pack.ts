@@ -1,5 +1,5 @@
 /** Wires search: the route, and which sessions may have changed in this process. */
-import { acquireLock, definePack, Type } from '../../kernel/index.ts'
+import { definePack, Type } from '../../kernel/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { searchAll } from './contract.ts'
 import { Searcher } from './searcher.ts'
@@ -16,7 +16,7 @@ export default definePack({
     idle_ms: Type.Integer({ minimum: 1, default: 600_000, description: 'the index leaves memory when nobody has searched for so long' })
   }),
   setup(ctx, { sessions }) {
-    const searcher = new Searcher({ home: ctx.home, idleMs: ctx.config.idle_ms, lock: acquireLock })
+    const searcher = new Searcher(ctx.home, ctx.config.idle_ms)
     ctx.own(() => searcher.close())
     const gone = new Set<string>()
     ctx.own(

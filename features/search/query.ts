@@ -2,7 +2,9 @@
  * One search over the corpus: which documents fit, in which order, and one page of them. Ends within its budgets and says when it did not
  * see everything.
  */
-import { type Corpus, countIn, type Document, idIn, keyOf, postingsBelow, type Role } from './corpus.ts'
+import type { BodyOf, DataOf } from '../../kernel/index.ts'
+import type { searchAll } from './contract.ts'
+import { type Corpus, countIn, type Document, idIn, keyOf, postingsBelow } from './corpus.ts'
 import type { Position } from './page-token.ts'
 import { normalise, pairsOf, runsOf, termChars, termOf } from './tokens.ts'
 
@@ -11,13 +13,11 @@ const maxPostings = 1_000_000
 const maxCandidates = 10_000
 const maxScannedChars = 16_000_000
 
-export type Incomplete = 'candidate_cap' | 'postings_budget' | 'deadline'
+type Request = BodyOf<typeof searchAll>
+type Incomplete = DataOf<typeof searchAll>['incomplete']
 
-export interface Query {
+export interface Query extends Pick<Request, 'mode' | 'op' | 'sort'> {
   readonly text: string
-  readonly mode: 'terms' | 'literal'
-  readonly op: 'AND' | 'OR'
-  readonly sort: 'score' | 'time_desc' | 'time_asc'
   readonly fits: (document: Document) => boolean
   readonly size: number
   /** Documents that came later do not count. */
@@ -133,7 +133,7 @@ function searchTerms({ op, sort, fits, size, end, after }: Query, { corpus, term
   }
   lists.sort((a, b) => a.size - b.size)
   const best = new Best(size + 1, order)
-  let incomplete: Incomplete | undefined
+  let incomplete: Incomplete
   let seen = 0
   const take = (id: number, sum: number) => {
     const document = corpus.at(id)
@@ -181,7 +181,7 @@ function searchTerms({ op, sort, fits, size, end, after }: Query, { corpus, term
   return pageOf(best.hits, size, incomplete)
 }
 
-function pageOf(found: readonly Hit[], size: number, incomplete: Incomplete | undefined): Page {
+function pageOf(found: readonly Hit[], size: number, incomplete: Incomplete): Page {
   const hits = found.slice(0, size)
   const last = hits.at(-1)
   const has_more = found.length > size
@@ -272,22 +272,9 @@ function* marked(marks: Uint8Array): Generator<number> {
   for (let id = marks.indexOf(1); id >= 0; id = marks.indexOf(1, id + 1)) yield id
 }
 
-/** As a filter of the request says. */
-export interface Filter {
-  readonly session_id?: string | undefined
-  readonly agent_id?: string | undefined
-  readonly role?: Role | undefined
-  readonly start_time?: number | undefined
-  readonly end_time?: number | undefined
-}
-
-export function filterOf({
-  session_id,
-  agent_id,
-  role,
-  start_time = -Infinity,
-  end_time = Infinity
-}: Filter): (document: Document) => boolean {
+/** The documents that the request means. */
+export function filterOf({ container, role, start_time = -Infinity, end_time = Infinity }: Request): (document: Document) => boolean {
+  const { session_id, agent_id } = container ?? {}
   return document =>
     (session_id === undefined || document.session_id === session_id) &&
     (agent_id === undefined || document.agent_id === agent_id) &&

@@ -1,9 +1,10 @@
 /** Worker: holds the index and answers searches. In its own thread, because reading and searching would hold up the event loop. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Role } from './corpus.ts'
+import type { BodyOf, DataOf } from '../../kernel/index.ts'
+import type { searchAll } from './contract.ts'
 import { conditionsOf, readToken, writeToken } from './page-token.ts'
-import { filterOf, type Incomplete, search } from './query.ts'
+import { filterOf, type Page, search } from './query.ts'
 import { SessionIndex, type TouchedSession } from './session-index.ts'
 import { snippetOf } from './snippet.ts'
 import { normalise, queryTerms } from './tokens.ts'
@@ -14,47 +15,8 @@ const freshMs = 800
 const waitMs = 1000
 const maxTerms = 32
 
-export interface SearchRequest {
-  readonly query: string
-  readonly mode: 'terms' | 'literal'
-  readonly op: 'AND' | 'OR'
-  readonly container?: { readonly session_id?: string; readonly agent_id?: string }
-  readonly role?: Role
-  readonly start_time?: number
-  readonly end_time?: number
-  readonly sort: 'score' | 'time_desc' | 'time_asc'
-  readonly page_size: number
-  readonly page_token?: string
-}
-
-export interface SearchHit {
-  readonly session_id: string
-  readonly workspace_id: string
-  readonly session_title: string
-  readonly agent_id: string
-  readonly role: Role
-  readonly snippet: string
-  readonly time: number
-  readonly turn?: number
-  readonly step_id?: string
-  readonly score: number
-}
-
-export interface SearchAnswer {
-  readonly items: SearchHit[]
-  readonly has_more: boolean
-  readonly page_token?: string
-  readonly index_state: {
-    readonly state: 'building' | 'ready' | 'readonly'
-    readonly indexed_sessions: number
-    readonly total_sessions: number
-    readonly documents: number
-    readonly stale?: boolean
-    readonly degraded?: string
-  }
-  readonly source: 'live' | 'index'
-  readonly incomplete?: Incomplete
-}
+export type SearchRequest = BodyOf<typeof searchAll>
+export type SearchAnswer = DataOf<typeof searchAll>
 
 export type ToSearcher =
   | {
@@ -86,21 +48,12 @@ class Refusal extends Error {
 const index = new SessionIndex((workerData as { home: string }).home)
 
 async function answer(request: SearchRequest, live: boolean, touched: readonly TouchedSession[]): Promise<SearchAnswer> {
-  const { query, mode, op, container, role, start_time, end_time, sort, page_size, page_token } = request
+  const { query, mode, op, container, role, start_time, end_time, sort, page_size: size, page_token } = request
   const terms = mode === 'terms' ? queryTerms(query) : []
   check(request, terms, live)
   const source = live ? 'live' : 'index'
-  const conditions = conditionsOf([
-    query,
-    mode,
-    mode === 'terms' && op,
-    container,
-    role,
-    start_time,
-    end_time,
-    mode === 'terms' && sort,
-    source
-  ])
+  const ofTerms = mode === 'terms' ? [op, sort] : []
+  const conditions = conditionsOf([query, mode, container, role, start_time, end_time, ofTerms, source])
   const token = page_token === undefined ? undefined : readToken(page_token)
   if (page_token !== undefined && token?.conditions !== conditions) throw new Refusal('page_token', 'is not of a page of this query')
   const stale = await refresh(live ? (container?.session_id ?? '') : undefined, touched)
@@ -108,13 +61,9 @@ async function answer(request: SearchRequest, live: boolean, touched: readonly T
   if (token && (building || token.generation !== index.generation)) throw new Refusal('page_token', 'the index was built anew')
   const { corpus } = index
   const end = token?.end ?? corpus.end
-  const fits = filterOf({ ...container, role, start_time, end_time })
-  const page = building
-    ? { hits: [], has_more: false, position: undefined, incomplete: undefined }
-    : search(
-        { text: query, mode, op, sort, fits, size: page_size, end, after: token?.position },
-        { corpus, textOf: document => index.textOf(document), terms }
-      )
+  const wanted = { text: query, mode, op, sort, fits: filterOf(request), size, end, after: token?.position }
+  const nothing: Page = { hits: [], has_more: false }
+  const page = building ? nothing : search(wanted, { corpus, textOf: document => index.textOf(document), terms })
   const needles = mode === 'terms' ? terms : [normalise(query)]
   const items = page.hits.map(({ document, score }) => {
     const { session_id, agent_id, role, time, turn, step } = document
@@ -181,14 +130,10 @@ port?.on('message', (message: ToSearcher) => {
   answer(request, live, touched).then(
     found => port.postMessage({ id, kind: 'answer', answer: found } satisfies FromSearcher),
     error => {
-      if (error instanceof Refusal)
-        port.postMessage({ id, kind: 'refused', field: error.field, message: error.message } satisfies FromSearcher)
-      else
-        port.postMessage({
-          id,
-          kind: 'failed',
-          message: error instanceof Error ? (error.stack ?? error.message) : String(error)
-        } satisfies FromSearcher)
+      const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      const told: FromSearcher =
+        error instanceof Refusal ? { id, kind: 'refused', field: error.field, message: error.message } : { id, kind: 'failed', message }
+      port.postMessage(told)
     }
   )
 })

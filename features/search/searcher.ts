@@ -1,19 +1,12 @@
 /** The worker that searches, from the first search until nobody has searched for a while. */
 import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { invalid, type Lock } from '../../kernel/index.ts'
+import { acquireLock, invalid, type Lock } from '../../kernel/index.ts'
 import type { FromSearcher, SearchAnswer, SearchRequest, ToSearcher } from './search-worker.ts'
 import type { TouchedSession } from './session-index.ts'
 
 /** How often a process that only reads tries to become the one that keeps the snapshots. */
 const retryMs = 5000
-
-export interface SearcherOptions {
-  readonly home: string
-  readonly idleMs: number
-  /** Takes the lock of the snapshots; undefined while another process has it. */
-  readonly lock: (path: string) => Promise<Lock | undefined>
-}
 
 interface Waiting {
   resolve(answer: SearchAnswer): void
@@ -21,7 +14,8 @@ interface Waiting {
 }
 
 export class Searcher {
-  readonly #options: SearcherOptions
+  readonly #home: string
+  readonly #idleMs: number
   readonly #waiting = new Map<number, Waiting>()
   #worker: Worker | undefined
   #lock: Lock | undefined
@@ -31,8 +25,9 @@ export class Searcher {
   #next = 0
   #closed = false
 
-  constructor(options: SearcherOptions) {
-    this.#options = options
+  constructor(home: string, idleMs: number) {
+    this.#home = home
+    this.#idleMs = idleMs
   }
 
   /** Rejects with 40001 for a query or a page token that cannot be used. */
@@ -51,7 +46,7 @@ export class Searcher {
       })
     } finally {
       this.#waiting.delete(id)
-      if (this.#waiting.size === 0) this.#idle = setTimeout(() => void this.#stop(), this.#options.idleMs).unref()
+      if (this.#waiting.size === 0) this.#idle = setTimeout(() => void this.#stop(), this.#idleMs).unref()
     }
   }
 
@@ -76,8 +71,7 @@ export class Searcher {
   /** One process of a home keeps the snapshots; the others read them, and the journals. */
   async #tryLock(): Promise<void> {
     if (this.#lock || performance.now() - this.#lockTriedAt < retryMs) return
-    this.#locking ??= this.#options
-      .lock(join(this.#options.home, 'search', 'lock'))
+    this.#locking ??= acquireLock(join(this.#home, 'search', 'lock'))
       .catch(() => undefined) // a directory that cannot be written: this process reads
       .then(async lock => {
         this.#lockTriedAt = performance.now()
@@ -94,7 +88,7 @@ export class Searcher {
   #started(): Worker {
     if (this.#worker) return this.#worker
     const worker = new Worker(new URL(`./search-worker${extname(import.meta.url)}`, import.meta.url), {
-      workerData: { home: this.#options.home }
+      workerData: { home: this.#home }
     })
     this.#worker = worker
     worker.unref()

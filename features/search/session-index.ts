@@ -30,11 +30,6 @@ interface Entry {
   failed: boolean
 }
 
-export interface SessionFacts {
-  readonly workspace_id: string
-  readonly title: string
-}
-
 /** A session that may have changed in this process. */
 export interface TouchedSession {
   readonly id: string
@@ -42,12 +37,6 @@ export interface TouchedSession {
   readonly title?: string
   /** `updated_at` in ms. */
   readonly time?: number
-}
-
-export interface IndexCounts {
-  readonly indexed_sessions: number
-  readonly total_sessions: number
-  readonly documents: number
 }
 
 const isRoom = (name: string) => !name.startsWith('.')
@@ -77,11 +66,11 @@ export class SessionIndex {
   }
 
   /** What is known of a session in which something was found. */
-  facts(session_id: string): SessionFacts | undefined {
+  facts(session_id: string): Pick<Entry, 'workspace_id' | 'title'> | undefined {
     return this.#entries.get(session_id)
   }
 
-  counts(session_id?: string): IndexCounts {
+  counts(session_id?: string) {
     if (session_id !== undefined) {
       const entry = this.#entries.get(session_id)
       const own = [...(entry?.documents.values() ?? [])].reduce((sum, each) => sum + each.length, 0)
