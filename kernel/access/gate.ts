@@ -2,21 +2,14 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { Environment } from '../environment.ts'
-import { Banned, type ErrorSpec, HostRefused } from '../errors.ts'
-import { BanTable } from './ban.ts'
+import { AppError, Banned, HostRefused } from '../errors.ts'
 import { corsHeaders, isLoopback, OriginPolicy, type OriginVerdict, originHeaders } from './origin.ts'
 import type { Principal } from './principal.ts'
 import { Password, TokenFile } from './token.ts'
 
-/** Why a request is refused before routing. `spec.status` is the HTTP status (403 Host, 429 ban), also for a raw upgrade answer. */
-export interface GateRefusal {
-  readonly spec: ErrorSpec
-  readonly message: string
-}
-
 interface GateVerdict {
-  /** Set: answer this and nothing else. */
-  readonly refusal?: GateRefusal | undefined
+  /** Set: answer this and nothing else, also an upgrade (403 Host, 429 ban). */
+  readonly refusal?: AppError | undefined
   /** REST serves what reads for a `refused` one without CORS headers; an upgrade answers 403. */
   readonly origin: OriginVerdict
   /** For every answer: `Vary`, the security headers, and the CORS headers of an accepted Origin. */
@@ -84,13 +77,12 @@ export class Gate {
     const wrongHost = this.#origin.refuseHost(req)
     const origin = wrongHost === undefined ? this.#origin.judge(req) : 'none'
     const headers = origin === 'allowed' ? { ...this.#headers, ...corsHeaders(req) } : this.#headers
-    if (this.#bans && this.#bans.size > 0 && this.#bans.banned(peer(req), this.#time())) {
-      return { refusal: { spec: Banned, message: Banned.message }, origin, headers }
-    }
-    if (wrongHost !== undefined) return { refusal: { spec: HostRefused, message: wrongHost }, origin, headers }
     // Without a credential nothing else keeps a foreign page from it: simple requests come without a preflight.
-    if (origin === 'refused' && this.bypass && changes(req)) return { refusal: originRefusal(req), origin, headers }
-    return { origin, headers }
+    const wrongPage = origin === 'refused' && this.bypass && changes(req) ? originRefusal(req) : undefined
+    const message = wrongHost ?? wrongPage
+    const isBanned = this.#bans?.banned(peer(req), this.#time())
+    const refusal = isBanned ? new AppError(Banned) : message === undefined ? undefined : new AppError(HostRefused, { message })
+    return { refusal, origin, headers }
   }
 
   /** Who the `Authorization` header says it is, masked in `req`; undefined for nobody, which counts for the ban. */
@@ -116,7 +108,6 @@ export class Gate {
   }
 
   close(): void {
-    this.#bans?.clear()
     this.#unwatch?.()
   }
 
@@ -145,10 +136,9 @@ function changes({ method }: IncomingMessage): boolean {
   return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS'
 }
 
-function originRefusal({ headers }: IncomingMessage): GateRefusal {
+function originRefusal({ headers }: IncomingMessage): string {
   const origin = (headers.origin ?? 'of another site').slice(0, 100)
-  const message = `the web page ${origin} may not change anything while authentication is off; start the server with --cors-origin to accept it`
-  return { spec: HostRefused, message }
+  return `the web page ${origin} may not change anything while authentication is off; start the server with --cors-origin to accept it`
 }
 
 /**
@@ -194,4 +184,49 @@ function offeredTokens(req: IncomingMessage, prefix: string): string[] {
 function peer(req: IncomingMessage): string {
   const address = req.socket.remoteAddress ?? ''
   return address.startsWith('::ffff:') ? address.slice(7) : address
+}
+
+/** So many failures within `banMs` start a ban, which lasts as long (contract 1, Authentication rule 6). */
+const maxFailures = 10
+const banMs = 60_000
+
+/** Failed authentications by address, the latest behind. Time is passed in, ms. */
+export class BanTable {
+  readonly #addresses = new Map<string, { readonly failures: readonly number[]; readonly last: number; readonly bannedUntil: number }>()
+  readonly #capacity: number
+
+  /** `capacity`: addresses remembered at once; the first of those that are not banned leaves for a new one. */
+  constructor(capacity = 10_000) {
+    this.#capacity = capacity
+  }
+
+  get size(): number {
+    return this.#addresses.size
+  }
+
+  banned(address: string, now: number): boolean {
+    return now < (this.#addresses.get(address)?.bannedUntil ?? 0)
+  }
+
+  /** A success never resets the count. */
+  fail(address: string, last: number): void {
+    const { failures: before, bannedUntil } = this.#addresses.get(address) ?? { failures: [], bannedUntil: 0 }
+    const failures = [...before.filter(at => last - at <= banMs), last]
+    this.#addresses.delete(address)
+    this.#makeRoom(last)
+    const isFull = failures.length >= maxFailures
+    this.#addresses.set(address, { last, ...(isFull ? { failures: [], bannedUntil: last + banMs } : { failures, bannedUntil }) })
+  }
+
+  /** What is over leaves, too. */
+  #makeRoom(now: number): void {
+    for (const [address, { last }] of this.#addresses) {
+      if (now - last <= banMs) break
+      this.#addresses.delete(address)
+    }
+    if (this.#addresses.size < this.#capacity) return
+    const [oldest = ''] = this.#addresses.keys()
+    const free = [...this.#addresses].find(([, { bannedUntil }]) => now >= bannedUntil)
+    this.#addresses.delete(free?.[0] ?? oldest)
+  }
 }

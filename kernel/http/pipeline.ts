@@ -54,7 +54,7 @@ export class Pipeline {
     try {
       const { headers, refusal } = this.#gate.check(req)
       for (const name in headers) res.setHeader(name, headers[name]!)
-      if (refusal) throw new AppError(refusal.spec, { message: refusal.message })
+      if (refusal) throw refusal
       if (req.method === 'OPTIONS') {
         if (req.headers.origin === undefined) throw routeMissing(exchange)
         res.writeHead(204).end()

@@ -2,10 +2,10 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { WebSocket, WebSocketServer } from 'ws'
-import type { Gate, GateRefusal } from '../access/gate.ts'
+import type { Gate } from '../access/gate.ts'
 import type { Principal } from '../access/principal.ts'
 import type { Environment } from '../environment.ts'
-import { HostRefused, InternalError, Unauthorized } from '../errors.ts'
+import { AppError, HostRefused, InternalError, Unauthorized } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { Transport } from './connection.ts'
 
@@ -57,7 +57,7 @@ export class Sockets {
     const others = yieldToLoop() // after a drop all clients come back at once
     if (others) await others
     const judged = await this.#judge(req)
-    if ('spec' in judged) {
+    if (judged instanceof AppError) {
       this.#refuse(socket, judged)
       return
     }
@@ -90,20 +90,20 @@ export class Sockets {
     })
   }
 
-  async #judge(req: IncomingMessage): Promise<Principal | GateRefusal> {
+  async #judge(req: IncomingMessage): Promise<Principal | AppError> {
     const { gate } = this.#options
     try {
       const { refusal, origin } = gate.check(req)
       if (refusal) return refusal
-      if (origin === 'refused') return { spec: HostRefused, message: 'origin not allowed' }
-      return (await gate.authenticateSocket(req)) ?? { spec: Unauthorized, message: Unauthorized.message }
+      if (origin === 'refused') return new AppError(HostRefused, { message: 'origin not allowed' })
+      return (await gate.authenticateSocket(req)) ?? new AppError(Unauthorized)
     } catch (err) {
       this.#env.log.error({ err }, 'an upgrade could not be checked')
-      return { spec: { ...InternalError, status: 500 }, message: InternalError.message }
+      return new AppError({ ...InternalError, status: 500 })
     }
   }
 
-  #refuse(socket: Duplex, { spec, message }: GateRefusal): void {
+  #refuse(socket: Duplex, { spec, message }: AppError): void {
     const body = JSON.stringify({ code: spec.code, msg: message, data: null, request_id: this.#env.newId() })
     const headers = {
       ...this.#options.gate.securityHeaders,

@@ -483,7 +483,7 @@ test('refused upgrades answer 403, 401 and 429 and close; other paths get nothin
     [{ check: () => ({ origin: 'refused', headers: {} }) }, 'HTTP/1.1 403 Forbidden'],
     [{ authenticateSocket: async () => undefined }, 'HTTP/1.1 401 Unauthorized'],
     [
-      { check: () => ({ refusal: { spec: errorSpec('banned', 42901, 'x', 429), message: 'x' }, origin: 'none', headers: {} }) },
+      { check: () => ({ refusal: new AppError(errorSpec('banned', 42901, 'x', 429)), origin: 'none', headers: {} }) },
       'HTTP/1.1 429 Too Many Requests'
     ],
     [{}, '']
