@@ -25,6 +25,7 @@ export const NameHit = named(
     match_positions: Type.Array(Type.Integer({ minimum: 0 }), { description: 'characters of the path that match' })
   })
 )
+export type NameHit = Static<typeof NameHit>
 
 const follow_gitignore = Type.Boolean({ default: true })
 const names = {

@@ -1,7 +1,8 @@
 /** Which of many names a query means, best first. */
 import fuzzysort from 'fuzzysort'
+import type { NameHit } from './contract.ts'
 import type { Named } from './name-tree.ts'
-import type { NameHit, NameQuery } from './names-task.ts'
+import type { NameQuery } from './names-task.ts'
 
 export interface Found {
   readonly items: readonly NameHit[]

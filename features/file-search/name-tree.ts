@@ -5,6 +5,7 @@
 import { closeSync, openSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import fuzzysort, { type Prepared } from 'fuzzysort'
+import type { NameHit } from './contract.ts'
 import { canHold, heldAt, O_PATH } from './held.ts'
 import { holdsRules, IgnoreRules, isNamed, VCS_DIRS } from './ignore-rules.ts'
 
@@ -14,10 +15,7 @@ const MAX_NAMES = 200_000
 const SETTLED_MS = 50
 const MAX_DEPTH = 64
 
-export interface Named {
-  readonly path: string
-  readonly name: string
-  readonly kind: 'file' | 'directory' | 'symlink'
+export interface Named extends Pick<NameHit, 'path' | 'name' | 'kind'> {
   /** Segments of the path. */
   readonly depth: number
   /** Some segment begins with a dot. */

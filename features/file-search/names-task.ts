@@ -1,15 +1,5 @@
 /** What is asked of the thread that knows the names of files, and what it answers. */
-
-/** Contract 3, Name-search hit. */
-export interface NameHit {
-  readonly path: string
-  readonly name: string
-  readonly kind: 'file' | 'directory' | 'symlink'
-  /** 0 to 1. */
-  readonly score: number
-  /** Characters of the path that match, from 0. */
-  readonly match_positions: number[]
-}
+import type { NameHit } from './contract.ts'
 
 export interface NameQuery {
   /** `fuzzy`: anywhere in the path; `suggest`: what a path that is being typed may become. */

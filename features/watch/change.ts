@@ -1,10 +1,9 @@
 /** A change of a file, and why there are none: for both threads. */
-export interface FileChange {
-  /** Relative to the root, with slashes; `.`: the root itself. */
-  readonly path: string
-  readonly change: 'created' | 'modified' | 'deleted'
-  readonly kind: 'file' | 'directory' | 'symlink'
-}
+import type { Static } from '../../kernel/index.ts'
+import type { fileChange } from './contract.ts'
+
+/** `path`: relative to the root, with slashes; `.`: the root itself. */
+export type FileChange = Readonly<Static<typeof fileChange>>
 
 /**
  * Why a path is not watched (any more): its root is not there, it leads out of it, there are more files than may be watched, the machine

@@ -6,7 +6,7 @@ import { PathMissing, PathOutside } from '../workspaces/index.ts'
 import { fsChanged, WatchLimit, watchAdd, watchRemove } from './contract.ts'
 import { NewestFrames } from './newest-frames.ts'
 import { Room, type WatchedPath } from './room.ts'
-import { FileWatches, WatchTrouble } from './service.ts'
+import { FileWatches, type WatchListener, WatchTrouble } from './service.ts'
 import { Watchers } from './watchers.ts'
 
 const nothing = { watched_paths: [], current_count: 0 }
@@ -83,9 +83,10 @@ export default definePack({
       if (!session) throw new AppError(PathMissing, { message: `session ${session_id} not found`, data: nothing })
       if (runtime_id !== localRuntime) throw new AppError(RuntimeMissing, { data: nothing })
       const known = rooms.get(session_id)
-      const wanted = pathsOf(given).filter(
-        path => !(known?.of(connection, path)?.recursive === true || known?.of(connection, path)?.recursive === recursive)
-      )
+      const wanted = pathsOf(given).filter(path => {
+        const watched = known?.of(connection, path)
+        return !watched || (recursive && !watched.recursive)
+      })
       const added = wanted.filter(path => !known?.of(connection, path)).length
       if (countOf(connection) + added > max_paths)
         throw new AppError(WatchLimit, {
@@ -95,12 +96,12 @@ export default definePack({
       const opened: WatchedPath[] = []
       try {
         for (const path of wanted) {
-          const listener = {
-            changed: (changes: Parameters<Room['changed']>[2]) => rooms.get(session_id)?.changed(connection, path, changes),
-            unknown: (count: number) => rooms.get(session_id)?.unknown(count),
-            lost: (trouble: WatchTrouble) => {
-              ctx.log.warn({ session_id, path, trouble: trouble.trouble }, `a path is not watched any more: ${trouble.message}`)
-              rooms.get(session_id)?.lost(connection, path, trouble)
+          const listener: WatchListener = {
+            changed: changes => rooms.get(session_id)?.changed(connection, path, changes),
+            unknown: count => rooms.get(session_id)?.unknown(count),
+            lost: ({ trouble, message }) => {
+              ctx.log.warn({ session_id, path, trouble }, `a path is not watched any more: ${message}`)
+              rooms.get(session_id)?.lost(connection, path)
             }
           }
           opened.push({ path, recursive, release: await watchers.watch({ root: session.cwd, path, recursive }, listener) })

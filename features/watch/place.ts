@@ -1,9 +1,10 @@
 /** One watched path: a directory, a file, or what is not there yet. Runs in the worker; changes are told by path as it was asked for. */
 import type { Stats } from 'node:fs'
 import { lstat, realpath, stat } from 'node:fs/promises'
-import { basename, dirname, join, relative, sep } from 'node:path'
+import { dirname, join, relative, sep } from 'node:path'
 import type { ChokidarOptions, FSWatcher } from 'chokidar'
 import { type FileChange, WatchTrouble } from './change.ts'
+import { findSpot, isSame, type PlaceOptions, type Spot } from './spot.ts'
 
 /** Changes of so long go to the main thread together. */
 const batchMs = 50
@@ -11,15 +12,6 @@ const maxBatch = 5000
 /** Where the machine has no watches left: how often files are looked at, and how many at most. */
 const pollMs = 2000
 const maxPolled = 2000
-
-export interface PlaceOptions {
-  /** Absolute. What lies outside of it is never watched. */
-  readonly root: string
-  /** Below the root, with slashes; empty: the root. */
-  readonly path: string
-  /** False: the path and its direct children. */
-  readonly recursive: boolean
-}
 
 export interface PlacePorts {
   readonly watch: (path: string, options: ChokidarOptions) => FSWatcher
@@ -32,17 +24,6 @@ export interface PlacePorts {
   readonly lost: (trouble: WatchTrouble) => void
 }
 
-/** What is looked at for a path. */
-interface Spot {
-  /** Absolute directory, links resolved. */
-  readonly base: string
-  readonly inode: string
-  /** The child that is looked for; undefined: the base is the path itself. */
-  readonly only?: string
-  /** The child is the path: it is a file, or not there. Else it is a directory above the path. */
-  readonly direct?: boolean
-}
-
 interface Seen extends FileChange {
   /** Absolute. */
   readonly file: string
@@ -53,8 +34,6 @@ interface Seen extends FileChange {
 const kindOf = (event: string, link: boolean) => (event.endsWith('Dir') ? 'directory' : link ? 'symlink' : 'file')
 const insideGit = /(?:^|[/\\])\.git[/\\]/
 const noneLeft = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
-const isBelow = (path: string, dir: string) => path === dir || path.startsWith(dir.endsWith(sep) ? dir : dir + sep)
-const isSame = (a: Spot, b: Spot) => a.base === b.base && a.inode === b.inode && a.only === b.only
 
 export class Place {
   readonly #options: PlaceOptions
@@ -116,33 +95,12 @@ export class Place {
   /** Watches the path where it is now; `fresh`: what is found there has just come. */
   async #settle(fresh: boolean): Promise<void> {
     for (let appeared = fresh; !this.#closed; appeared = true) {
-      const spot = await this.#find()
+      const spot = await findSpot(this.#options)
       this.#spot = spot
       await this.#release()
       await this.#watch(spot, appeared)
-      if (isSame(await this.#find(), spot)) return // else it came, or went, before the watcher was ready
+      if (isSame(await findSpot(this.#options), spot)) return // else it came, or went, before the watcher was ready
     }
-  }
-
-  async #find(): Promise<Spot> {
-    const { root, path } = this.#options
-    const top = await realpath(root).catch(() => undefined)
-    if (top === undefined) throw new WatchTrouble('missing', 'the root of what is to be watched is not there')
-    const target = join(top, path)
-    for (let at = target, missing = ''; isBelow(at, top); missing = basename(at), at = dirname(at)) {
-      const real = await realpath(at).catch(() => undefined) // not there
-      if (real === undefined) continue
-      if (!isBelow(real, top)) throw new WatchTrouble('outside', `${path} leads out of the workspace`)
-      const stats = await lstat(real).catch(() => undefined) // it went this moment
-      if (!stats) continue
-      const inode = `${stats.dev}:${stats.ino}`
-      if (stats.isDirectory()) return { base: real, inode, ...(at === target ? {} : { only: missing, direct: dirname(target) === at }) }
-      if (at !== target) continue
-      const base = dirname(real)
-      const { dev, ino } = await lstat(base)
-      return { base, inode: `${dev}:${ino}`, only: basename(real), direct: true }
-    }
-    throw new WatchTrouble('missing', 'the root of what is to be watched is not there')
   }
 
   async #watch(spot: Spot, fresh: boolean): Promise<void> {
@@ -319,7 +277,7 @@ export class Place {
   /** Goes where the path is now. */
   async #follow(): Promise<void> {
     const before = this.#spot
-    const now = await this.#find()
+    const now = await findSpot(this.#options)
     if (this.#closed || (before && isSame(before, now))) return
     if (before && before.only === undefined) this.#tellGone(before.base)
     await this.#settle(true)

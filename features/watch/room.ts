@@ -1,7 +1,7 @@
 /** Who watches files of one session: changes of a window go out in one frame per connection, in which each finds what it watches. */
 import type { Connection } from '../../kernel/index.ts'
 import { fsChanged } from './contract.ts'
-import type { FileChange, WatchTrouble } from './service.ts'
+import type { FileChange } from './service.ts'
 import { covers } from './watchers.ts'
 
 export interface RoomOptions {
@@ -120,7 +120,7 @@ export class Room {
   }
 
   /** A path is not watched any more: its connection is told that something happened, and that the path is none of its any more. */
-  lost(connection: Connection, path: string, _trouble: WatchTrouble): void {
+  lost(connection: Connection, path: string): void {
     if (!this.of(connection, path)) return
     this.#send(connection, { changes: [], truncated: true, count: 0 })
     this.remove(connection, path)

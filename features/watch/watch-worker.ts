@@ -4,7 +4,8 @@ import { lstat } from 'node:fs/promises'
 import { parentPort } from 'node:worker_threads'
 import { type ChokidarOptions, FSWatcher } from 'chokidar'
 import { type FileChange, type Trouble, WatchTrouble } from './change.ts'
-import { Place, type PlaceOptions } from './place.ts'
+import { Place } from './place.ts'
+import type { PlaceOptions } from './spot.ts'
 
 export type ToWatcher =
   | ({ readonly kind: 'open'; readonly id: number; readonly max: number } & PlaceOptions)

@@ -3,16 +3,14 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { WatchTrouble } from './change.ts'
 import type { FileWatches, WatchListener, WatchRequest } from './service.ts'
+import type { PlaceOptions } from './spot.ts'
 import type { FromWatcher, ToWatcher } from './watch-worker.ts'
 
 /** The worker outlives the last path by so long: a client that reconnects does not start it anew. */
 const idleMs = 5000
 
-interface Watched {
+interface Watched extends PlaceOptions {
   readonly id: number
-  readonly root: string
-  readonly path: string
-  readonly recursive: boolean
   readonly users: Set<User>
   readonly opened: Promise<void>
   readonly settle: (trouble?: WatchTrouble) => void
@@ -129,9 +127,8 @@ export class Watchers implements FileWatches {
     return worker
   }
 
-  #loseAll(trouble: WatchTrouble): void {
-    for (const { id, message } of [...this.#watched.keys()].map(id => ({ id, message: trouble.message })))
-      this.#take({ kind: 'lost', id, trouble: trouble.trouble, message })
+  #loseAll({ trouble, message }: WatchTrouble): void {
+    for (const id of [...this.#watched.keys()]) this.#take({ kind: 'lost', id, trouble, message })
   }
 
   #take(message: FromWatcher): void {
