@@ -10,12 +10,21 @@ import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
 import { type Asker, atOwner, movedStatus, SessionMoved } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
-import { AppError, detailsOf, developerError, InternalError, invalid, PackAway, RouteMissing, Unauthorized } from '../errors.ts'
+import {
+  AppError,
+  detailsOf,
+  developerError,
+  InternalError,
+  invalid,
+  PackAway,
+  RouteMissing,
+  refusedByDisk,
+  Unauthorized
+} from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { isPromise, yieldToLoop } from '../lifecycle/wait.ts'
 import { coerce, problems, type TObject, type TSchema, tidy } from '../schema.ts'
-import { refusedByDisk } from '../storage/refused.ts'
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'

@@ -11,6 +11,7 @@ import {
   developerError,
   InternalError,
   invalid,
+  refusedByDisk,
   ValidationFailed
 } from '../errors.ts'
 import { parseJson } from '../http/body.ts'
@@ -18,7 +19,6 @@ import type { MountedFrame } from '../lifecycle/unit.ts'
 import { firstAbort, untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import type { FrameHandler } from '../pack.ts'
 import { type TObject, tidy } from '../schema.ts'
-import { refusedByDisk } from '../storage/refused.ts'
 import type { ClientConnection, Transport } from './connection.ts'
 import type { CoreFrame } from './control-frames.ts'
 import type { Subscriptions } from './subscriptions.ts'

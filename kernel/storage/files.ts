@@ -7,10 +7,9 @@ import { type BigIntStats, closeSync, constants, fstatSync, fsync, openSync, rea
 import * as node from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
-import { AppError, developerError, PersistenceFailed } from '../errors.ts'
+import { AppError, developerError, notSaved, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { ThisThread } from './look.ts'
-import { notSaved } from './refused.ts'
 
 /** What a change goes through on its way to the disk. Another set may stand in: one that counts flushes, or lets a write fail. */
 export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'> & {

@@ -22,16 +22,6 @@ export interface EngineEnvironment {
   newId(): string
 }
 
-export interface KeyRange {
-  readonly prefix?: string
-  readonly gt?: string
-  readonly gte?: string
-  readonly lt?: string
-  readonly lte?: string
-  readonly reverse?: boolean
-  readonly limit?: number
-}
-
 export type KvOp<V> = { readonly type: 'put'; readonly key: string; readonly value: V } | { readonly type: 'delete'; readonly key: string }
 
 /** Ordered records by key. Shared by all server processes of one home. */
@@ -42,9 +32,9 @@ export interface KvStore<V> {
   delete(key: string): Promise<void>
   /** All or nothing. */
   batch(ops: readonly KvOp<V>[]): Promise<void>
-  keys(range?: KeyRange): Promise<string[]>
-  values(range?: KeyRange): Promise<V[]>
-  entries(range?: KeyRange): Promise<[string, V][]>
+  keys(): Promise<string[]>
+  values(): Promise<V[]>
+  entries(): Promise<[string, V][]>
 }
 
 /**

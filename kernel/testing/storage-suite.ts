@@ -404,28 +404,13 @@ function kvSuite(name: string, open: Open<KvStore<Item>>): void {
     const keys = ['', 'A', 'Z', 'a', 'a!', 'a/b', 'aa', 'z', 'é', '\u{ff5e}', '\u{1f600}']
     await fill(store, keys.toReversed())
     assert.deepEqual(await store.keys(), keys)
-    assert.deepEqual(await store.keys({ reverse: true }), keys.toReversed())
   })
 
-  it('ranges cut by bounds, prefix, limit and direction', async (_t, { store }) => {
-    await fill(store, ['a', 'b/1', 'b/2', 'b/3', 'b/\u{10ffff}x', 'b0', 'c'])
-    assert.deepEqual(await store.keys({ prefix: 'b/' }), ['b/1', 'b/2', 'b/3', 'b/\u{10ffff}x'])
-    assert.deepEqual(await store.keys({ prefix: 'b/', gt: 'b/1', limit: 1 }), ['b/2'])
-    assert.deepEqual(await store.keys({ prefix: 'b/', lt: 'b/3', reverse: true }), ['b/2', 'b/1'])
-    assert.deepEqual(await store.keys({ gte: 'b/3', lte: 'b0' }), ['b/3', 'b/\u{10ffff}x', 'b0'])
-    assert.deepEqual(await store.keys({ prefix: 'b/', gte: 'a', lte: 'z', limit: 2 }), ['b/1', 'b/2'])
-    assert.deepEqual(await store.keys({ gt: 'x' }), [])
-    assert.deepEqual(await store.keys({ gt: 'c', lt: 'a' }), [])
-    assert.deepEqual(await store.keys({ limit: 0 }), [])
-    assert.deepEqual(await store.values({ gte: 'b0' }), [{ n: 5 }, { n: 6 }])
-  })
-
-  it('a range over many pages is whole, in both directions', async (_t, { store }) => {
+  it('a list of many pages is whole', async (_t, { store }) => {
     const keys = Array.from({ length: 2500 }, (_, n) => String(n).padStart(5, '0'))
     await fill(store, keys)
     assert.deepEqual(await store.keys(), keys)
-    assert.deepEqual(await store.keys({ reverse: true, limit: 2100 }), keys.toReversed().slice(0, 2100))
-    assert.equal((await store.values({ gte: '00100' })).length, 2400)
+    assert.equal((await store.values()).length, 2500)
   })
 
   it('records near the size limit pass, larger ones are refused', async (_t, { store }) => {
@@ -435,7 +420,7 @@ function kvSuite(name: string, open: Open<KvStore<Item>>): void {
     await assert.rejects(store.put('k', { n: 1, note: 'x'.repeat(1_100_000) }), isBug)
     const five = [1, 2, 3, 4, 5].map(n => ({ type: 'put' as const, key: `b${n}`, value: { n, note: 'x'.repeat(1_000_000) } }))
     await assert.rejects(store.batch(five), isBug)
-    assert.deepEqual(await store.keys({ prefix: 'b' }), [])
+    assert.deepEqual(await store.keys(), ['k1', 'k2', 'k3'])
     await assert.rejects(store.put('k\ud800', { n: 1 }), isBug)
     await assert.rejects(store.put('k'.repeat(5000), { n: 1 }), isBug)
   })

@@ -8,7 +8,6 @@ import {
   checkStoreId,
   codecOf,
   type DocumentStore,
-  type KeyRange,
   type KvStore,
   type LogStore,
   PersistenceFailed,
@@ -66,22 +65,12 @@ function kv<V>(spec: StoreSpec, space: Map<string, string>, check: () => void): 
     if (text.length > 1024 * 1024) throw new Error('too long for a record')
     return text
   }
-  const below = (a: string, b: string) => Buffer.from(a).compare(Buffer.from(b)) < 0
-  const inRange = (key: string, { prefix = '', gt, gte, lt, lte }: KeyRange) =>
-    key.startsWith(prefix) &&
-    (gt === undefined || below(gt, key)) &&
-    (gte === undefined || !below(key, gte)) &&
-    (lt === undefined || below(key, lt)) &&
-    (lte === undefined || !below(lte, key))
-  const keys = async (range: KeyRange = {}) => {
-    const found = sortedKeys(space).filter(key => inRange(key, range))
-    return (range.reverse ? found.reverse() : found).slice(0, range.limit)
-  }
+  const keys = async () => sortedKeys(space)
   const get = async (key: string) => {
     const text = space.get(at(key))
     return text === undefined ? undefined : read(codec.decode(text))
   }
-  const entries = async (range?: KeyRange) => (await keys(range)).map(key => [key, read(codec.decode(space.get(key) ?? ''))] as [string, V])
+  const entries = async () => (await keys()).map(key => [key, read(codec.decode(space.get(key) ?? ''))] as [string, V])
   return {
     get,
     has: async key => (await get(key)) !== undefined,
@@ -95,7 +84,7 @@ function kv<V>(spec: StoreSpec, space: Map<string, string>, check: () => void): 
     },
     keys,
     entries,
-    values: async range => (await entries(range)).map(([, value]) => value)
+    values: async () => (await entries()).map(([, value]) => value)
   }
 }
 

@@ -9,7 +9,6 @@ import { defineStore } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { Type } from '../../kernel/schema.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
-import { lockHolder } from '../../kernel/storage/lock.ts'
 import { kvSpec, storageSuite } from '../../kernel/testing/storage-suite.ts'
 import { type Child, startChild } from '../helpers/child.ts'
 import { freshDir, warnings } from '../helpers/temp.ts'
@@ -65,7 +64,6 @@ test('two kernels of one process share one database, through a link too; the las
   assert.deepEqual(await second.open(kvSpec, place).get('a'), { n: 1 })
   await storage.close()
   assert.deepEqual(await second.open(kvSpec, place).get('a'), { n: 1 })
-  assert.equal((await lockHolder(join(home, 'server', 'kv.lock')))?.pid, process.pid)
   await second.close()
   assert.deepEqual((await readdir(join(home, 'server'))).sort(), ['kv'])
 })
@@ -111,7 +109,6 @@ test('a process that ends answers what it was asked, and another one takes over'
   assert.equal(await owner.end(), 0)
   await during
   assert.equal((await store.keys()).length, 101)
-  assert.equal((await lockHolder(join(home, 'server', 'kv.lock')))?.pid, process.pid)
 })
 
 test('what is acknowledged after the disk refused a write is there when the database is opened again', async t => {
@@ -165,14 +162,6 @@ test('processes that write side by side take turns: each sees what the other was
     ['mine', { n: 10 }],
     ['theirs', { n: 10 }]
   ])
-})
-
-test('what is left of a process that died while it waited costs nothing but one pause', async t => {
-  const { home, store } = await opened(t)
-  await store.put('a', { n: 1 })
-  await writeFile(join(home, 'server', 'kv.wanted'), '')
-  for (let n = 0; (await readdir(join(home, 'server'))).includes('kv.wanted'); n++) await store.put('a', { n })
-  assert.ok(await store.get('a'))
 })
 
 test('a database that could not be reached is tried again at the next request', async t => {

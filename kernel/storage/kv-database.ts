@@ -1,0 +1,259 @@
+/**
+ * The LevelDB behind all kv stores of a home, used by one server of it after the other: whoever holds `<home>/server/kv.lock` has it open, for
+ * a moment, or until the disk refuses a write; then the others come first. A process that dies loses it at once.
+ * Two kernels of one process take turns as well: a second open of a LevelDB directory inside one process, although refused, would drop the
+ * process's own file lock.
+ */
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Level } from 'level'
+import { AppError, notSaved, PersistenceFailed } from '../errors.ts'
+import { late, waitAtMost } from '../lifecycle/wait.ts'
+import type { Logger } from '../log/log.ts'
+import { quarantineFile, unlessMissing } from './files.ts'
+import { withLock } from './lock.ts'
+
+interface KvTimes {
+  /** Longest time a request may take, waiting for other processes included. */
+  readonly patienceMs: number
+  /** The database is given back so long after it was opened. */
+  readonly holdMs: number
+}
+const usual: KvTimes = { patienceMs: 10_000, holdMs: 200 }
+/** Whoever has given it back tries later than those who wait for the lock. */
+const pauseMs = 30
+/** What may wait for the database and its disk, bytes, before requests are refused. */
+const waitingBytes = 64 * 1024 * 1024
+/** Bytes of one flush, near enough. */
+const groupBytes = 8 * 1024 * 1024
+
+/** The database while this process has it, or waits for it. */
+interface Holding {
+  readonly opened: Promise<KvTexts>
+  /** Requests that use it or wait for it. */
+  readonly users: Set<Promise<unknown>>
+  /** Aborted when it is to be given back. */
+  readonly end: AbortController
+}
+
+export class KvDatabase {
+  readonly #dir: string
+  readonly #log: Pick<Logger, 'warn'>
+  readonly #times: KvTimes
+  #holding: Holding | undefined
+  /** The one before is given back. */
+  #turn: Promise<unknown> = Promise.resolve()
+  #waiting = 0
+  #closed = false
+  #unclean: unknown
+
+  /** `dir`: where the database and its lock lie. */
+  constructor(dir: string, log: Pick<Logger, 'warn'>, times = usual) {
+    this.#dir = dir
+    this.#log = log
+    this.#times = times
+  }
+
+  /**
+   * Works with the database, in the order of the calls. Throws PersistenceFailed when that is not through within 10 s; a write may then have
+   * happened or not. `bytes`: what the request holds in memory meanwhile.
+   */
+  async use<T>(work: (texts: KvTexts) => Promise<T>, bytes = 0): Promise<T> {
+    if (this.#closed) throw failed('storage is closed')
+    if (this.#waiting > 0 && this.#waiting + bytes > waitingBytes) throw failed('kv database: the disk does not keep up')
+    this.#waiting += bytes
+    this.#holding ??= this.#take()
+    const holding = this.#holding
+    const using = holding.opened.then(texts =>
+      work(texts).finally(() => {
+        if (texts.refused) this.#giveBack(holding)
+      })
+    )
+    const done = () => {
+      this.#waiting -= bytes
+      holding.users.delete(using)
+    }
+    holding.users.add(using)
+    using.then(done, done)
+    try {
+      const { patienceMs } = this.#times
+      const answer = await waitAtMost(using, patienceMs)
+      if (answer !== late) return answer
+      throw failed(`the kv database did not answer within ${patienceMs} ms`)
+    } catch (error) {
+      throw notSaved('kv record', error)
+    }
+  }
+
+  /** Answers what was asked, and lets the next process have it. Later requests are refused. Rejects when it did not close cleanly. */
+  async close(): Promise<void> {
+    this.#closed = true
+    if (this.#holding) this.#giveBack(this.#holding)
+    await this.#turn
+    if (this.#unclean) throw this.#unclean
+  }
+
+  #take(): Holding {
+    const end = new AbortController()
+    const users = new Set<Promise<unknown>>()
+    const opened = new Promise<KvTexts>((open, fail) => {
+      const hold = async () => {
+        const texts = await KvTexts.open(join(this.#dir, 'kv'), this.#log)
+        open(texts)
+        await delay(this.#times.holdMs, undefined, { ref: false, signal: end.signal }).catch(() => undefined) // given back before
+        this.#giveBack(holding)
+        await Promise.allSettled(users)
+        await texts.close().catch((error: unknown) => {
+          this.#unclean = error
+        })
+      }
+      const leave = () => (this.#closed ? undefined : delay(pauseMs))
+      this.#turn = this.#turn
+        .then(() => withLock(join(this.#dir, 'kv.lock'), hold, { timeoutMs: this.#times.patienceMs }))
+        .catch((error: unknown) => {
+          this.#giveBack(holding) // the next request tries again from the start
+          fail(error)
+        })
+        .then(leave)
+    })
+    const holding: Holding = { opened, users, end }
+    return holding
+  }
+
+  /** Who asks from here on takes the database anew, behind the others. */
+  #giveBack(holding: Holding): void {
+    if (this.#holding === holding) this.#holding = undefined
+    holding.end.abort()
+  }
+}
+
+export type KvWrite =
+  | { readonly type: 'put'; readonly key: string; readonly value: string }
+  | { readonly type: 'del'; readonly key: string }
+
+/** Raw texts by key, as long as the database is open. */
+export class KvTexts {
+  readonly #db: Level<string, string>
+  /** Writes that can grow: what is asked for in this turn and while the one before is under way shares one flush. */
+  #group: { readonly writes: KvWrite[]; bytes: number; readonly written: Promise<void> } | undefined
+  #last: Promise<unknown> = Promise.resolve()
+  #refusal: unknown
+
+  private constructor(db: Level<string, string>) {
+    this.#db = db
+  }
+
+  /** Opens the directory. A corrupted database is repaired, and set aside when that does not help, with a warning each. */
+  static async open(dir: string, log: Pick<Logger, 'warn'>): Promise<KvTexts> {
+    const { Level: Database } = await import('level')
+    await checkFiles(dir)
+    const attempt = async () => {
+      const db = new Database<string, string>(dir, { keyEncoding: 'utf8', valueEncoding: 'utf8' })
+      await db.open()
+      return new KvTexts(db)
+    }
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!isCorruption(error)) throw error
+      log.warn({ err: error }, 'the kv database is damaged and will be repaired')
+    }
+    try {
+      // On Node `Level` is the native class, which can repair; the shared type is that of the browser, too.
+      await (Database as unknown as { repair(dir: string): Promise<void> }).repair(dir)
+      return await attempt()
+    } catch (error) {
+      log.warn({ err: error, moved_to: await quarantineFile(dir) }, 'the kv database could not be repaired and was set aside')
+      return attempt()
+    }
+  }
+
+  /**
+   * The disk refused a write. What it left in the log of the database hides every write behind it from the next opening, so none is taken any
+   * more: the database has to be opened anew.
+   */
+  get refused(): boolean {
+    return this.#refusal !== undefined
+  }
+
+  get(key: string): Promise<string | undefined> {
+    return this.#db.get(key)
+  }
+
+  /** Keys from one text to before another as they are at one moment, in the order of their bytes. */
+  keys(from: string, before: string): Promise<string[]> {
+    return this.#db.keys({ gte: from, lt: before }).all()
+  }
+
+  entries(from: string, before: string): Promise<[string, string][]> {
+    return this.#db.iterator({ gte: from, lt: before }).all()
+  }
+
+  /** All or nothing, on the medium. */
+  write(writes: readonly KvWrite[], bytes: number): Promise<void> {
+    if (!this.#group || this.#group.bytes + bytes > groupBytes) this.#group = this.#begin()
+    this.#group.writes.push(...writes)
+    this.#group.bytes += bytes
+    return this.#group.written
+  }
+
+  /** Moves a text to another key, unless it was replaced meanwhile. */
+  move(key: string, to: string, text: string): Promise<void> {
+    this.#group = undefined // what is written later comes after it
+    return this.#inTurn(async () => {
+      if ((await this.get(key)) !== text) return
+      await this.#commit([
+        { type: 'del', key },
+        { type: 'put', key: to, value: text }
+      ])
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#inTurn(() => this.#db.close())
+  }
+
+  #begin() {
+    const writes: KvWrite[] = []
+    const written = this.#inTurn(async () => {
+      if (this.#group === group) this.#group = undefined
+      await this.#commit(writes)
+    })
+    const group = { writes, bytes: 0, written }
+    return group
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const run = this.#last.then(work)
+    this.#last = run.catch(() => undefined) // whoever asked hears of it
+    return run
+  }
+
+  async #commit(writes: readonly KvWrite[]): Promise<void> {
+    if (this.refused) throw this.#refusal
+    try {
+      await this.#db.batch([...writes], { sync: true })
+    } catch (error) {
+      this.#refusal = error
+      throw error
+    }
+  }
+}
+
+/** The library would wait for whoever writes into a pipe in place of a file, on a thread that nobody gets back. */
+async function checkFiles(dir: string): Promise<void> {
+  for (const entry of (await unlessMissing(readdir(dir, { withFileTypes: true }))) ?? []) {
+    if (entry.isFile() || entry.isDirectory()) continue
+    const found = await unlessMissing(stat(join(dir, entry.name)))
+    if (!found || found.isFile() || found.isDirectory()) continue
+    throw failed(`kv database: ${entry.name} is neither a file nor a directory`)
+  }
+}
+
+function isCorruption(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) if ((at as NodeJS.ErrnoException).code === 'LEVEL_CORRUPTION') return true
+  return false
+}
+
+const failed = (message: string): AppError => new AppError(PersistenceFailed, { message })
