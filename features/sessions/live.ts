@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { AppError, type Hosts, SlotHost, type StoreOf, type StoreSpec } from '../../kernel/index.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
 import type { AgentHost, AgentRecord, Session, SessionState } from './service.ts'
+import type { SessionFact } from './shared.ts'
 import { lastPromptOf, titleOf } from './title.ts'
 import { Work, type WorkPorts } from './work.ts'
 
@@ -224,6 +225,13 @@ export class LiveSession extends SlotHost implements Session {
     const isTaken = (id: string) => this.#agents.has(id) || this.#coming.has(id) || this.#state.agents[id] !== undefined
     while (isTaken(`agent-${number}`)) number++
     return this.#create(`agent-${number}`, record)
+  }
+
+  /** What other servers hear of it; undefined when it is only read here. */
+  get fact(): SessionFact | undefined {
+    if (!this.writable) return undefined
+    const { busy, main_turn_active, pending_interaction } = this.work
+    return { id: this.id, fence: this.fence, state: this.state, work: { busy, main_turn_active, pending_interaction } }
   }
 
   get isMoved(): boolean {

@@ -1,5 +1,6 @@
-/** Texts derived from a prompt: the fallback title and `last_prompt`, with secrets masked. */
-import { REDACTED, redactText } from '../../kernel/index.ts'
+/** Texts derived from a prompt: the fallback title and `last_prompt`, with secrets masked. And the title that clients know. */
+import { REDACTED, redactText, type Streams } from '../../kernel/index.ts'
+import { sessionCreated, sessionMetaUpdated } from './contract.ts'
 
 const titleChars = 200
 const lastPromptChars = 4000
@@ -21,3 +22,12 @@ function sanitize(text: string, max: number): string {
 
 export const titleOf = (text: string): string => sanitize(text, titleChars)
 export const lastPromptOf = (text: string): string => sanitize(text, lastPromptChars)
+
+/** The title that clients of a session heard last. */
+export async function titleHeard(streams: Pick<Streams, 'backwards'>, id: string): Promise<string | undefined> {
+  for await (const { type, payload } of streams.backwards(id)) {
+    if (type === sessionMetaUpdated.type && typeof payload.title === 'string') return payload.title
+    if (type === sessionCreated.type) return (payload.session as { title: string }).title
+  }
+  return undefined
+}

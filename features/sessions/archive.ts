@@ -1,0 +1,107 @@
+/** Archiving and restoring a session, at the server of the home that has it. */
+import { AppError, atOwner, type Place } from '../../kernel/index.ts'
+import type { Peers } from '../peers/index.ts'
+import type { Catalog } from './catalog.ts'
+import { SessionBusy, SessionMissing } from './contract.ts'
+import type { Session, SessionState } from './service.ts'
+import type { SessionTable } from './table.ts'
+
+/** Under which servers ask each other about sessions. */
+export const sessionsTopic = 'sessions'
+
+interface ArchivePorts {
+  readonly table: SessionTable
+  readonly catalog: Catalog
+  readonly now: () => Date
+  /** Tells that a session of this workspace was archived. */
+  readonly archived: (workspace_id: string, id: string) => void
+  readonly ownerOf: (id: string) => Promise<Place | undefined>
+  readonly peers: () => Peers | undefined
+}
+
+type Change = (state: SessionState) => SessionState
+
+/** What a server answers that was asked; without a code it is done. */
+interface Answer {
+  readonly code?: number
+  readonly message?: string
+}
+
+export class Archive {
+  readonly #ports: ArchivePorts
+
+  constructor(ports: ArchivePorts) {
+    this.#ports = ports
+  }
+
+  /** Where the session is. Throws what it throws there, and OwnerSilent. */
+  archive(id: string): Promise<void> {
+    return this.#change('archive', id)
+  }
+
+  /** As `archive`. */
+  restore(id: string): Promise<void> {
+    return this.#change('restore', id)
+  }
+
+  /** Of a session of this server, loaded or not. Its running work ends first. */
+  async archiveHere(id: string): Promise<void> {
+    const { table, catalog, now, archived } = this.#ports
+    const change: Change = state => (state.archived ? state : { ...state, archived: true, archived_at: now().toISOString() })
+    await table.patch(id, change, async session => {
+      if (session.writable) await table.archiving(session)
+      await changeLoaded(session, change)
+    })
+    const workspace_id = (await catalog.find(id))?.workspace_id
+    if (workspace_id !== undefined) archived(workspace_id, id)
+  }
+
+  restoreLoaded(session: Session): Promise<void> {
+    return changeLoaded(session, restored)
+  }
+
+  /** Another server asks. */
+  async asked(payload: unknown): Promise<Answer> {
+    const { what, id } = payload as { readonly what: 'archive' | 'restore'; readonly id: string }
+    try {
+      await this.#changeHere(what, id)
+      return {}
+    } catch (error) {
+      if (!AppError.is(error)) throw error
+      return { code: error.code, message: error.message }
+    }
+  }
+
+  async #change(what: 'archive' | 'restore', id: string): Promise<void> {
+    const { ownerOf, peers } = this.#ports
+    const others = peers()
+    const there =
+      others &&
+      others.servers().length > 0 &&
+      (await atOwner(
+        () => ownerOf(id),
+        () => false,
+        place => others.ask(place.id, sessionsTopic, { what, id })
+      ))
+    if (!there) return await this.#changeHere(what, id)
+    const { code, message } = there as Answer
+    const failure = [SessionMissing, SessionBusy].find(spec => spec.code === code)
+    if (failure) throw new AppError(failure)
+    if (code !== undefined) throw new Error(message)
+  }
+
+  #changeHere(what: 'archive' | 'restore', id: string): Promise<void> {
+    if (what === 'archive') return this.archiveHere(id)
+    return this.#ports.table.patch(id, restored, session => this.restoreLoaded(session))
+  }
+}
+
+function restored(state: SessionState): SessionState {
+  const { archived_at: _at, ...rest } = state
+  return state.archived ? { ...rest, archived: false } : state
+}
+
+/** Also when memory says that it is so: the write that made it so may be refused yet. */
+async function changeLoaded(session: Session, change: Change): Promise<void> {
+  if (session.writable || change(session.state) !== session.state) await session.update(change)
+}

@@ -1,0 +1,40 @@
+/** What clients are told of sessions (contract 3, Session events). */
+import type { PackContext } from '../../kernel/index.ts'
+import { agentCreated, sessionArchived, sessionCreated, sessionMetaUpdated, statusChanged, workChanged } from './contract.ts'
+import type { LiveSessionPorts } from './live.ts'
+import type { Session } from './service.ts'
+import { sessionObject } from './view.ts'
+
+type Told = Pick<LiveSessionPorts, 'workChanged' | 'statusChanged' | 'metaUpdated' | 'agentCreated'>
+
+export function sessionEvents(ctx: Pick<PackContext, 'event'>) {
+  const emitCreated = ctx.event(sessionCreated)
+  const emitArchived = ctx.event(sessionArchived)
+  const emitMeta = ctx.event(sessionMetaUpdated)
+  const emitWork = ctx.event(workChanged)
+  const emitStatus = ctx.event(statusChanged)
+  const emitAgentCreated = ctx.event(agentCreated)
+  const live: Told = {
+    workChanged(session, work) {
+      const reason = session.state.last_turn_reason
+      emitWork({ ...work, ...(reason === undefined ? {} : { last_turn_reason: reason }) }, session.id)
+    },
+    statusChanged({ id }, { prompt_id, ...change }) {
+      emitStatus({ ...change, ...(prompt_id === undefined ? {} : { current_prompt_id: prompt_id }) }, id)
+    },
+    metaUpdated: (id, payload) => emitMeta(payload, id),
+    agentCreated: (session_id, agent_id) => emitAgentCreated({}, { session_id, subject: agent_id })
+  }
+  return {
+    /** Of loaded sessions. */
+    live,
+    /** A session was made; answers what it is then. */
+    created(session: Session) {
+      const object = sessionObject(session.state, session.work)
+      emitCreated({ session: object }, session.id)
+      return object
+    },
+    /** It was archived, or deleted. */
+    archived: (workspace_id: string, sessionId: string) => emitArchived({ workspace_id, sessionId })
+  }
+}
