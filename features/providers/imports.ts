@@ -18,15 +18,17 @@ export interface ImportRules {
 
 /**
  * Records are rewritten (an absent key keeps the stored one, headers and other fields stay), aliases below the id are replaced, of their
- * old records only `overrides` stay. A provider of the registry that was renamed here keeps its name. Default pointers stay, but a missing
- * default model becomes the first imported one. What a registry rewrites for the first time loses its credentials: they were meant for
+ * old records only `overrides` stay. A provider of the registry that was renamed here keeps its name; one that is listed under this name gets
+ * another one. Default pointers stay, but a missing default model becomes the first imported one. What a registry rewrites for the first time loses its credentials: they were meant for
  * another host. Answers the ids as they are here. Throws 40003.
  */
 export function importProviders(file: Table, imported: readonly ImportedProvider[], { registry, hasDefault }: ImportRules): string[] {
   const draft = new Draft(file)
   const known = [...draft.providers()].filter(([, record]) => registry !== undefined && registryOf(record) === registry)
   const names = new Map(known.map(([id, record]) => [listedId(id, record), id]))
-  const ids = imported.map(({ id }) => names.get(id) ?? id)
+  const renamed = new Set(imported.flatMap(({ id }) => names.get(id) ?? []))
+  const occupied = new Set([...draft.providers().keys(), ...imported.map(({ id }) => id)])
+  const ids = imported.map(({ id }) => names.get(id) ?? (renamed.has(id) ? freeId(id, occupied) : id))
   for (const id of ids) {
     if (draft.record(id)?.oauth !== undefined) {
       throw new AppError(ProviderManaged, { message: `provider ${id} is managed by a login; log out first` })
@@ -48,6 +50,12 @@ export function importProviders(file: Table, imported: readonly ImportedProvider
     file.default_model = aliasOf(ids[first]!, imported[first]!.models[0]!.key)
   }
   return ids
+}
+
+function freeId(id: string, occupied: ReadonlySet<string>): string {
+  let at = 2
+  while (occupied.has(`${id}-${at}`)) at++
+  return `${id}-${at}`
 }
 
 /** Fields of a provider or of a model's overrides that hold credentials. */

@@ -126,3 +126,30 @@ test('a renamed provider of a registry goes on under its new name; another renam
   const { providers } = (await file()) as Record<string, Record<string, { source: unknown }>>
   assert.deepEqual(providers!.a?.source, { kind: 'apiJson', url: body.url })
 })
+
+test('a listed provider whose id is the new name of a renamed one of its registry gets another, and keeps it', async t => {
+  let listed = registry('a')
+  const { url } = await listServer(t, () => listed)
+  const { call, file } = await start(t, { toml: quiet, more: [catalog] })
+  const body = { url: `${url}/api.json` }
+  await call(importRegistry, { body })
+  await call(replaceProvider, { params: { provider_id: 'a' }, body: { ...form('m'), new_id: 'b' } })
+  listed = registry('a', 'b', 'b-2')
+
+  for (const _ of ['the first time', 'again']) {
+    const { providers } = (await call(importRegistry, { body })).data
+    assert.deepEqual(
+      providers.map(({ id, models }) => [id, models]),
+      [
+        ['b', ['b/m']],
+        ['b-3', ['b-3/m']],
+        ['b-2', ['b-2/m']]
+      ]
+    )
+    const records = ((await file()) as Record<string, Record<string, { source: unknown }>>).providers!
+    assert.deepEqual(
+      [records.b?.source, records['b-3']?.source].map(source => (source as { id: string }).id),
+      ['a', 'b']
+    )
+  }
+})
