@@ -75,8 +75,8 @@ export class EventReader {
     })
   }
 
-  /** Parts that these bytes completed. */
-  feed(bytes: Uint8Array): readonly LlmPart[] {
+  /** Parts that these bytes completed; the caller may change the list. */
+  feed(bytes: Uint8Array): LlmPart[] {
     this.#size += bytes.length
     if (this.#size > this.#limits.response) this.#fail(formatError('the provider sent an oversized response', this.#headers, false))
     else this.#text(this.#utf8.decode(bytes, { stream: true }))
@@ -84,7 +84,7 @@ export class EventReader {
   }
 
   /** Last parts, after the body ended as it should. */
-  end(): readonly LlmPart[] {
+  end(): LlmPart[] {
     if (this.over) return []
     // Some servers forget the empty line behind their last event.
     this.#ending = true
@@ -97,7 +97,7 @@ export class EventReader {
   }
 
   /** Last parts, after the connection broke off with this error. */
-  broken(error: unknown): readonly LlmPart[] {
+  broken(error: unknown): LlmPart[] {
     if (this.over) return []
     const { decoder, where } = this.#options
     // After the finish reason the answer is whole, only the usage may be missing.
@@ -160,7 +160,7 @@ export class EventReader {
     this.#parts.push(...this.#options.decoder.end(traceOf(this.#headers).trace_id))
   }
 
-  #take(): readonly LlmPart[] {
+  #take(): LlmPart[] {
     const parts = this.#parts
     this.#parts = []
     return parts

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { yieldToLoop } from '../../kernel/index.ts'
 import { foreignAnswer, statusError } from './errors.ts'
 import { answerError, EventReader, type ReaderOptions, same } from './event-reader.ts'
+import { Incoming } from './incoming.ts'
 import type { LlmError, LlmPart, ResolvedModel } from './request.ts'
 import { isTransportError, transportError } from './transport-errors.ts'
 import { readText, type Upstream, type UpstreamReply } from './upstream.ts'
@@ -22,46 +23,119 @@ export interface EventRequest extends Omit<ReaderOptions, 'headers' | 'where'> {
 }
 
 /**
- * Sends the request and yields the parts of the answer; the last one is `finish` or `error`. After an abort it ends without one, with the
- * connection closed. Throws only what is no failure of the provider or the network.
+ * Sends the request when the first part is asked for, and answers with its parts; the last one is `finish` or `error`. After an abort it ends
+ * without one, with the connection closed. Rejects only with what is no failure of the provider or the network.
  */
-export async function* streamEvents(
-  upstream: Upstream,
-  { model, path, body, headers, ...options }: EventRequest,
-  signal: AbortSignal
-): AsyncGenerator<LlmPart, void, undefined> {
-  const where = hostOf(model)
-  let reply: UpstreamReply | undefined
-  let reader: EventReader | undefined
-  try {
-    reply = await upstream.post(model, path, body, { accept: 'text/event-stream', ...headers }, signal)
-    const answer = await opened(reply)
-    if (!answer.streams) {
-      yield* await unstreamed(answer, { ...options, headers: reply.headers, where })
-      return
-    }
-    reader = new EventReader({ ...options, headers: reply.headers, where })
-    // Stays open after the end mark, so that the connection can serve the next request.
-    for await (const bytes of answer.body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
-      for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
-        for (const part of reader.feed(bytes.subarray(at, at + SLICE_BYTES))) {
-          yield part
-          const others = yieldToLoop() // fifty answers that arrive at once share the event loop
-          if (others) await others
-        }
-        if (reader.over) return
-        const others = yieldToLoop() // also where nothing but garbage arrives
-        if (others) await others
+export function streamEvents(upstream: Upstream, request: EventRequest, signal: AbortSignal): AsyncIterableIterator<LlmPart> {
+  return new EventStream(upstream, request, signal)
+}
+
+type Step = IteratorResult<LlmPart, undefined>
+const ended: Step = { done: true, value: undefined }
+
+/** Asked for one part at a time. An object of its own instead of a generator: each of thousands of parts passes through. */
+class EventStream implements AsyncIterableIterator<LlmPart> {
+  readonly #upstream: Upstream
+  readonly #request: EventRequest
+  readonly #signal: AbortSignal
+  readonly #where: string
+  #reply: UpstreamReply | undefined
+  #body: Incoming | undefined
+  #reader: EventReader | undefined
+  /** Came and was not read. */
+  #bytes: Uint8Array = new Uint8Array()
+  /** Were read and not asked for. */
+  #parts: LlmPart[] = []
+  /** No more than these will come. */
+  #over = false
+
+  constructor(upstream: Upstream, request: EventRequest, signal: AbortSignal) {
+    this.#upstream = upstream
+    this.#request = request
+    this.#signal = signal
+    this.#where = hostOf(request.model)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<Step> {
+    const others = yieldToLoop() // fifty answers that arrive at once share the event loop
+    return !others && this.#parts.length > 0 ? Promise.resolve(this.#taken()) : this.#more(others)
+  }
+
+  async return(): Promise<Step> {
+    this.#parts = []
+    this.#end()
+    return ended
+  }
+
+  #taken(): Step {
+    const value = this.#parts.shift()
+    return value ? { done: false, value } : ended
+  }
+
+  async #more(others: Promise<void> | undefined): Promise<Step> {
+    if (others) await others
+    try {
+      while (this.#parts.length === 0 && !this.#over) {
+        this.#parts = await this.#read()
+        const rest = yieldToLoop() // also where nothing but garbage arrives
+        if (rest) await rest
       }
+    } catch (error) {
+      this.#end()
+      if (this.#signal.aborted) return ended
+      if (!isTransportError(error)) throw error
+      const failed = () => ({ type: 'error', error: transportError(error, this.#where, this.#reply?.headers) }) as const
+      this.#parts = this.#reader?.broken(error) ?? [failed()]
     }
-    yield* reader.end()
-  } catch (error) {
-    if (signal.aborted) return
-    if (!isTransportError(error)) throw error
-    if (reader) yield* reader.broken(error)
-    else yield { type: 'error', error: transportError(error, where, reply?.headers) }
-  } finally {
-    if (reply) release(reply.body)
+    return this.#taken()
+  }
+
+  /** The next parts; perhaps none yet. */
+  async #read(): Promise<LlmPart[]> {
+    const reader = this.#reader
+    if (!reader || !this.#body) return await this.#begin()
+    if (this.#bytes.length === 0) {
+      const bytes = this.#body.take() ?? (await this.#body.coming())
+      if (!bytes) {
+        this.#end()
+        return reader.end()
+      }
+      this.#bytes = bytes
+    }
+    const parts = reader.feed(this.#bytes.subarray(0, SLICE_BYTES))
+    this.#bytes = this.#bytes.subarray(SLICE_BYTES)
+    if (reader.over) this.#end()
+    return parts
+  }
+
+  /** Sends the request; all parts at once when the answer does not stream. */
+  async #begin(): Promise<LlmPart[]> {
+    const { model, path, body, headers, ...options } = this.#request
+    const reply = await this.#upstream.post(model, path, body, { accept: 'text/event-stream', ...headers }, this.#signal)
+    this.#reply = reply
+    const answer = await opened(reply)
+    if (this.#over) release(reply.body) // nobody waited for it
+    if (this.#over) return []
+    const reading = { ...options, headers: reply.headers, where: this.#where }
+    if (answer.streams) {
+      this.#reader = new EventReader(reading)
+      this.#body = new Incoming(answer.body)
+      return []
+    }
+    const parts = await unstreamed(answer, reading)
+    this.#end()
+    return parts
+  }
+
+  #end(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#body?.leave()
+    if (this.#reply) release(this.#reply.body)
   }
 }
 
@@ -95,7 +169,7 @@ async function* chain(read: readonly Uint8Array[], rest: AsyncIterable<Uint8Arra
 const WHOLE_BYTES = 4 * 1024 * 1024
 
 /** The parts of an answer that is no event stream: an error, or everything at once, from a server that does not stream. */
-async function unstreamed({ status, headers, body }: Answer, options: ReaderOptions): Promise<readonly LlmPart[]> {
+async function unstreamed({ status, headers, body }: Answer, options: ReaderOptions): Promise<LlmPart[]> {
   const { decoder, judge = same } = options
   const failed = (error: LlmError): LlmPart[] => [{ type: 'error', error }]
   if (status < 200 || status > 299) {
