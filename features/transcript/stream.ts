@@ -31,6 +31,8 @@ const batchesPerByte = 2 ** 20
 const heldBytes = 4 * 1024 * 1024
 /** The running turn is part of a baseline when it takes no more. */
 const baselineBytes = 256 * 1024
+/** So many passes of the event loop events wait, for others that share their write. */
+const eventPasses = 2
 /** Newest numbers of streams that were closed while their agent lives on. */
 const lastSeqs = new WeakMap<AgentHost, number>()
 
@@ -170,14 +172,17 @@ export class AgentStream {
     } else this.#dispatch(ops)
   }
 
-  /** When a pass of the event loop has gone by, or somebody looks: what waits for a record or a delta, and what comes of that, goes out before. */
+  /** Behind the events of the same records, or when somebody looks. */
   #later(work: () => void): void {
     if (this.#closed) return
     this.#waiting.push(work)
     if (!this.#ready) return
-    this.#soon ??= setImmediate(() => {
-      this.#soon = setImmediate(() => this.#catchUp())
-    })
+    if (!this.#soon) this.#catchUpIn(eventPasses + 1)
+  }
+
+  #catchUpIn(passes: number): void {
+    if (passes === 0) this.#catchUp()
+    else this.#soon = setImmediate(() => this.#catchUpIn(passes - 1))
   }
 
   #catchUp(): void {
