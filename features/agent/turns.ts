@@ -38,11 +38,8 @@ export class Turns {
   /** Prompts that wait. */
   readonly queue = new PromptQueue()
   readonly #agent: TurnsHost
-  /** The turn that runs, from the moment in which it is to begin until everyone knows that it is over. */
-  readonly current: Turn | undefined = undefined
-  readonly stopped: boolean = false
-  /** The same, to write: others only read them. */
-  readonly #own: { current: Turn | undefined; stopped: boolean } = this
+  #current: Turn | undefined
+  #stopped = false
   #last: Turn | undefined
   /** The next number behind an id of a call that the provider repeated. */
   readonly #repeats = new Map<string, number>()
@@ -56,13 +53,22 @@ export class Turns {
     this.#agent = agent
   }
 
+  /** The turn that runs, from the moment in which it is to begin until everyone knows that it is over. */
+  get current(): Turn | undefined {
+    return this.#current
+  }
+
+  get stopped(): boolean {
+    return this.#stopped
+  }
+
   get notices(): readonly Notice[] {
     return this.#agent.notices.value
   }
 
   /** What comes now may begin at once. */
   get free(): boolean {
-    return !this.current && !this.#exclusive && this.next() === undefined
+    return !this.#current && !this.#exclusive && this.next() === undefined
   }
 
   /** What begins next: a prompt, else a notice. */
@@ -86,7 +92,7 @@ export class Turns {
 
   /** Begins with what has waited longest. */
   start(): void {
-    if (this.current || this.stopped || this.#exclusive || this.#asking) return
+    if (this.#current || this.#stopped || this.#exclusive || this.#asking) return
     const [first] = this.queue.items()
     if (first && this.asks) {
       this.#ask(first)
@@ -105,7 +111,7 @@ export class Turns {
     host.session.work.background(1)
     const ask = async () => {
       const { blocked, texts } = await this.judge(item, false, controller.signal)
-      if (this.stopped || !this.queue.has(item.prompt_id)) return item.launched?.('queued')
+      if (this.#stopped || !this.queue.has(item.prompt_id)) return item.launched?.('queued')
       if (blocked) return this.block(item, blocked)
       this.queue.take([item.prompt_id])
       this.queue.forget([item.prompt_id])
@@ -184,7 +190,7 @@ export class Turns {
       },
       settled: () => this.#release(turn)
     })
-    this.#own.current = turn
+    this.#current = turn
     this.#last = turn
     const { work } = host.session
     // What kept the session at work until now may end before the begin of the turn is on record and told.
@@ -203,7 +209,7 @@ export class Turns {
 
   /** No turn begins while `work` runs. Throws `refusal` when one runs or something waits. */
   takeOver(refusal: ErrorSpec, brief: boolean): { readonly signal: AbortSignal; release(): void } {
-    if (this.stopped || this.current || this.#exclusive || this.#asking || this.next()) throw new AppError(refusal)
+    if (this.#stopped || this.#current || this.#exclusive || this.#asking || this.next()) throw new AppError(refusal)
     const controller = new AbortController()
     let end = () => {}
     const done = new Promise<void>(resolve => {
@@ -233,14 +239,14 @@ export class Turns {
 
   /** Cancels the running turn, if any; resolves when it has ended. */
   async cancel(user: boolean): Promise<void> {
-    const turn = this.current
+    const turn = this.#current
     turn?.abort(user)
     await turn?.done
   }
 
   /** Nothing is taken any more. */
   stop(): void {
-    this.#own.stopped = true
+    this.#stopped = true
   }
 
   /** After `stop`: the running turn is cancelled; resolves when it has ended, or the disk does not take its end. */
@@ -254,7 +260,7 @@ export class Turns {
 
   /** The next one may begin. */
   #release(turn: Turn): void {
-    if (this.current === turn) this.#own.current = undefined
+    if (this.#current === turn) this.#current = undefined
     for (const item of turn.taken()) item.settled?.(turn.outcome ?? neverRan)
     this.start()
   }

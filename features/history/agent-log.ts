@@ -2,23 +2,23 @@
  * The journal of one agent: appended records, taken into every state at once, acknowledged when on disk, then told. A checkpoint among the
  * records now and then keeps opening short; when the disk refuses, all states are read back from it.
  */
-import { AppError, type LogEntry, type Logger, type LogPositions, type LogStore, yieldToLoop } from '../../kernel/index.ts'
+import { AppError, type Logger, type LogPositions, type LogStore, yieldToLoop } from '../../kernel/index.ts'
 import { SessionBusy } from '../sessions/index.ts'
 import { logId, protocolVersion } from './contract.ts'
 import { type HistoryRecord, lookersOf, looksAt, type StateSpec, type Tracked } from './define.ts'
+import { Live } from './live-state.ts'
 import { isMessage } from './message.ts'
 import { checkpoint, told } from './records.ts'
-import { type Rewindable, rewindable } from './rewind.ts'
 import type { EventDraft, Written } from './service.ts'
+import { type Entry, readTail, type Saved } from './tail.ts'
 import { type Mark, Telling, type ToldUpTo } from './telling.ts'
+import { TellingOrder } from './telling-order.ts'
 
 /** A checkpoint is written when at least so much was appended since the last one, and so many times what a checkpoint takes. */
 const checkpointBytes = 256 * 1024
 const checkpointShare = 20
 /** How far events were told goes on record after so much, and at closing: what is behind it is looked for in the event journal. */
 const toldBytes = 16 * 1024
-/** How far back a checkpoint is looked for, and records kept, before the whole journal is read from its beginning. */
-const lookBackBytes = 32 * 1024 * 1024
 /** When so much had to be read, a checkpoint is written at once, so that nobody has to read it again. */
 const longReadBytes = 8 * 1024 * 1024
 
@@ -44,65 +44,10 @@ export interface AgentLogPorts {
   readonly toldBytes?: number | undefined
 }
 
-/** A state that is kept up to date: as it is folded (`rewindable` where undo takes it back), and as others see it. */
-class Live {
-  readonly spec: StateSpec<unknown>
-  readonly records: ReadonlySet<string> | undefined
-  readonly from: (() => number) | undefined
-  value: unknown
-  readonly seen: Tracked<unknown>
-  readonly #rewinds: boolean
-
-  constructor(given: StateSpec<unknown>, from?: () => number) {
-    this.#rewinds = given.rewinds ?? false
-    this.spec = this.#rewinds ? (rewindable(given) as unknown as StateSpec<unknown>) : given // each is called with its own state only
-    this.records = this.spec.records
-    this.from = from
-    this.value = this.spec.initial()
-    this.seen = this.#rewinds ? new Rewound(this) : this
-  }
-
-  /** The lowest number of a message to which undo can take it back. */
-  get floor(): number {
-    return this.#rewinds ? (this.value as Rewindable<unknown>).floor : 0
-  }
-}
-
-/** A state that undo takes back, as others see it. */
-class Rewound implements Tracked<unknown> {
-  readonly #live: Live
-
-  constructor(live: Live) {
-    this.#live = live
-  }
-
-  get value(): unknown {
-    return (this.#live.value as Rewindable<unknown>).value
-  }
-}
-
-interface Saved {
-  readonly version: number
-  /** Taken in up to here (not included). */
-  readonly at: number
-  readonly value: unknown
-}
-
 /** Events that may not have been told: of the records behind the mark. */
 export interface Untold {
   readonly after: Mark | undefined
   readonly events: readonly EventDraft[]
-}
-
-type Entry = LogEntry<HistoryRecord>
-/** The end of the journal as it was read: from the last checkpoint on. */
-interface Tail {
-  readonly from: number
-  /** Undefined: too much to hold; it is read again. */
-  readonly entries: readonly Entry[] | undefined
-  /** Older journals have no marks: all of their events count as told. */
-  readonly marked: boolean
-  readonly told: ToldUpTo | undefined
 }
 
 export class AgentLog {
@@ -117,8 +62,7 @@ export class AgentLog {
   /** Records that were taken in and are not on disk yet, by write. */
   #unwritten: (readonly HistoryRecord[])[] = []
   readonly #writes = new Set<Promise<unknown>>()
-  /** Writes whose events have not begun to be told, in order; what is called when one is the first of them. */
-  readonly #quiet = new Set<{ first?: () => void }>()
+  readonly #order = new TellingOrder()
   /** Records that got on disk while others before them did not: their events are made again. By position. */
   readonly #redrafts = new Map<number, (events: readonly EventDraft[]) => void>()
   #started = false
@@ -210,8 +154,7 @@ export class AgentLog {
       for (const live of this.#lookers(stamped)) this.#take(live, stamped)
     }
     const telling = this.#telling.begin()
-    const quiet: { first?: () => void } = {}
-    this.#quiet.add(quiet)
+    const turn = this.#order.begin()
     this.#unwritten.push(batch)
     const write = this.#ports.log.append(logId, ...(batch as { type: string }[]))
     this.#writes.add(write)
@@ -220,7 +163,7 @@ export class AgentLog {
       places = await write
     } catch (error) {
       this.#telling.drop(telling)
-      this.#speak(quiet)
+      this.#order.speak(turn)
       this.#doubtful = true
       this.#forget(batch, write)
       await this.#reread()
@@ -238,43 +181,17 @@ export class AgentLog {
       await this.#rereading.catch(() => undefined) // these records are on disk; the next write reads again
       for (const place of at) this.#redrafts.delete(place)
     }
-    if (!this.#isFirst(quiet)) await this.#untilFirst(quiet)
+    if (!this.#order.isFirst(turn)) await this.#order.untilFirst(turn)
     let next = 0
     return {
       tell: (count = records.length) => {
-        this.#speak(quiet)
+        this.#order.speak(turn)
         const to = Math.min(batch.length, head.length + count)
         if (next === to) return
         for (; next < to; next++) for (const draft of drafts[next] ?? []) this.#ports.tell(draft)
         if (next === batch.length) this.#telling.done(telling, end)
       }
     }
-  }
-
-  #isFirst(quiet: object): boolean {
-    return this.#quiet.values().next().value === quiet
-  }
-
-  /**
-   * Several writes can get on disk at once, and who wrote them takes some promises to tell them, one more than another: each waits until
-   * those before it have begun, but not beyond the pass in which they had to.
-   */
-  async #untilFirst(quiet: { first?: () => void }): Promise<void> {
-    const pass = new Promise<void>(resolve => setImmediate(resolve))
-    const first = new Promise<void>(resolve => {
-      quiet.first = resolve
-    })
-    await Promise.race([pass, first])
-    for (const before of this.#quiet) {
-      if (before === quiet) break
-      this.#quiet.delete(before)
-    }
-  }
-
-  #speak(quiet: object): void {
-    if (!this.#quiet.delete(quiet)) return
-    const [next] = this.#quiet
-    next?.first?.()
   }
 
   /** Puts on record how far events were told, so that the next opening need not look for them. */
@@ -365,7 +282,9 @@ export class AgentLog {
 
   /** All states anew, from the last checkpoint on; they change in one go, at the end. */
   async #load(): Promise<{ told: ToldUpTo | undefined; events: EventDraft[] }> {
-    const tail = await this.#tail()
+    const tail = await readTail(range => this.scan(range), this.#ports.states[0], this.#ports.given)
+    this.#saved = tail.saved
+    this.#checkpointed(tail.checkpoint.at, tail.checkpoint.size)
     // Those that the checkpoint does not have, or not up to it, read what they lack afterwards.
     const fresh: { spec: StateSpec<unknown>; value: unknown }[] = []
     for (const { name } of this.#ports.states) {
@@ -397,47 +316,6 @@ export class AgentLog {
     for (const { spec, value } of fresh) (this.#live.get(spec.name) as Live).value = value
     for (const live of this.#live.values()) if (!fresh.some(each => each.spec === live.spec)) await this.#catchUp(live)
     return { told: tail.told, events: drafts.flat() }
-  }
-
-  async #tail(): Promise<Tail> {
-    const entries: Entry[] = []
-    let mark: ToldUpTo | undefined
-    let marked = false
-    this.#saved = new Map()
-    this.#checkpointed(0, 0)
-    for await (const entry of this.scan({ reverse: true })) {
-      const { value, at, next } = entry
-      entries.push(entry)
-      marked ||= told.is(value)
-      if (!mark && told.is(value) && this.#isKept(value)) mark = { at: value.at, seq: value.seq, epoch: value.epoch }
-      if (checkpoint.is(value) && this.#fits(value.states, at) && (mark || !value.told || this.#isKept(value.told))) {
-        this.#checkpointed(at, next - at)
-        for (const [name, saved] of Object.entries(value.states)) this.#saved.set(name, saved as Saved) // as the record says
-        if (!mark && value.told) mark = { at, ...value.told }
-        return { from: at, entries: entries.reverse(), told: mark, marked: true }
-      }
-      if ((entries[0]?.next ?? 0) - at <= lookBackBytes) continue
-      return { from: 0, entries: undefined, told: mark, marked: marked || (await this.#isMarked()) }
-    }
-    return { from: 0, entries: entries.reverse(), told: mark, marked: marked || isMarked(entries[0]?.value) }
-  }
-
-  /** Whether a checkpoint at `at` has the first state, on which the events of the records behind it depend. */
-  #fits(states: Readonly<Record<string, { readonly version: number; readonly at?: number }>>, at: number): boolean {
-    const [first] = this.#ports.states
-    const saved = states[first?.name ?? '']
-    return saved?.version === first?.version && saved?.at === at
-  }
-
-  /** A power failure may take the end of the event journal, which is flushed later: then an older mark counts. */
-  #isKept(mark: Mark): boolean {
-    const last = this.#ports.given()
-    return last === undefined || last.epoch !== mark.epoch || mark.seq <= last.seq
-  }
-
-  async #isMarked(): Promise<boolean> {
-    for await (const { value } of this.scan({})) return isMarked(value)
-    return false
   }
 
   /** A state as the checkpoint at `at` (or the beginning of the journal) has it. */
@@ -484,6 +362,3 @@ export class AgentLog {
     this.#doubtful = false
   }
 }
-
-/** Also where the write that should have begun the journal was refused, and not the one behind it. */
-const isMarked = (first: HistoryRecord | undefined): boolean => first?.type !== 'metadata' || first.protocol_version === protocolVersion

@@ -21,17 +21,19 @@ export class Telling {
   readonly #written: () => Mark | undefined
   #queue: TellingEntry[] = []
   #last: ToldUpTo | undefined
-  /** Where the records end whose mark is on record. */
-  readonly recorded: number
-  /** The same, to write: others only read it. */
-  readonly #own: { recorded: number } = this
+  #recorded: number
 
   /** `given`: the last number of the event journal; `written`: the last one on disk. `last`: what the records say. */
   constructor(given: () => Mark | undefined, written: () => Mark | undefined, last: ToldUpTo | undefined) {
     this.#given = given
     this.#written = written
     this.#last = last
-    this.recorded = last?.at ?? 0
+    this.#recorded = last?.at ?? 0
+  }
+
+  /** Where the records end whose mark is on record. */
+  get recorded(): number {
+    return this.#recorded
   }
 
   get last(): ToldUpTo | undefined {
@@ -65,8 +67,8 @@ export class Telling {
   /** The mark to put on record; undefined when it has not moved. */
   next(): ToldUpTo | undefined {
     this.#advance()
-    if (!this.#last || this.#last.at <= this.recorded) return undefined
-    this.#own.recorded = this.#last.at
+    if (!this.#last || this.#last.at <= this.#recorded) return undefined
+    this.#recorded = this.#last.at
     return this.#last
   }
 
