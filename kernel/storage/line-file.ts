@@ -1,6 +1,5 @@
 /**
- * Files of JSON lines, for logs and for journals: appended in whole lines, cut back after a write that failed or tore, read in slices,
- * with damaged lines copied aside.
+ * Files of JSON lines, for logs and for journals: appended in whole lines, cut back after a write that failed or tore, read in slices.
  */
 import { constants, fstatSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
@@ -16,7 +15,6 @@ import {
   nodeFiles,
   quarantineFile,
   removeFenced,
-  removeFile,
   replaceFenced,
   syncDir,
   writeBytes
@@ -128,13 +126,12 @@ export class LineFiles {
     })
   }
 
-  /** Removes the file and the copies of its damaged lines. */
+  /** Removes the file. */
   remove(file: string): Promise<void> {
     return this.#queue.run(file, async () => {
       await this.#close(file)
       await removeFenced(file, this.#options.fenceOf?.(file), this.#files)
       this.#cutTo.delete(file)
-      await removeFile(`${file}.damaged`, this.#files)
     })
   }
 
@@ -172,7 +169,7 @@ export class LineFiles {
 
   /**
    * Calls `take` with every line that is acknowledged (a missing file has none), with passes of the event loop in between. `take` answers
-   * why a line cannot be used; such lines are copied, once each, to `<file>.damaged`.
+   * why a line cannot be used; a warning tells of such lines.
    */
   async read(file: string, take: (line: Line) => string | undefined): Promise<Reading> {
     const reader = await LineReader.open(this.#files, file, this.#acknowledged(file))
@@ -193,7 +190,7 @@ export class LineFiles {
     } finally {
       await reader.close()
     }
-    await damaged.report()
+    damaged.report()
     return { end, size, ino: reader.ino, damaged: damaged.count }
   }
 
@@ -204,7 +201,7 @@ export class LineFiles {
 
   /** For the lines that a reading cannot use; the caller reports them at its end. */
   damagedLines(file: string): DamagedLines {
-    return new DamagedLines(file, this.#files, this.#options.warn)
+    return new DamagedLines(file, this.#options.warn)
   }
 
   /** Where the next line will begin; 0 when there is no file. */

@@ -1,10 +1,10 @@
 /**
- * Reading the lines of a file, forwards or backwards, in batches: one chunk of the file is in memory, and a line that is longer. Lines that could
- * not be used are told once per reading, and copied, once each, to `<file>.damaged`.
+ * Reading the lines of a file, forwards or backwards, in batches: one chunk of the file is in memory, or a line that is longer. Lines that could
+ * not be used are told once per reading.
  */
 import type { FileHandle } from 'node:fs/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import { type FileCalls, forReading, jsonOf, readIfThere, unlessMissing } from './files.ts'
+import { type FileCalls, forReading, jsonOf, unlessMissing } from './files.ts'
 
 export interface Line {
   readonly text: string
@@ -34,6 +34,8 @@ const newline = 10
 /** No line is longer: the text of one that is found all the same is its beginning, which is no JSON. */
 export const maxLineBytes = 64 * 1024 * 1024
 const headBytes = 4096
+/** Most files end with a newline, and most lines are shorter. */
+const tailBytes = 4096
 
 /** A file as it was when it was opened: what is appended later is not read. One that is not there has no lines. */
 export class LineReader {
@@ -100,103 +102,98 @@ export class LineReader {
 
 async function* forwards(handle: FileHandle, from: number, to: number): AsyncGenerator<readonly Line[]> {
   const buffer = Buffer.allocUnsafeSlow(Math.min(chunkBytes, to - from))
-  const held = new HeldLine()
-  let lines: Line[] = []
-  let start = from
-  for (let position = from; position < to; ) {
-    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, to - position), position)
-    if (bytesRead === 0) break
-    const chunk = buffer.subarray(0, bytesRead)
-    let first = 0
-    for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, first)) {
-      const next = position + at + 1
-      lines.push({
-        text: held.bytes === 0 ? chunk.toString('utf8', first, at) : held.append(chunk.subarray(first, at)).take(),
-        start,
-        next,
-        ended: true
-      })
-      first = at + 1
-      start = next
-      if (lines.length < batchLines) continue
-      yield lines
-      lines = []
+  for (let start = from; start < to; ) {
+    const chunk = await read(handle, buffer, start, to)
+    const end = start + chunk.length
+    if (end === start) return
+    const whole = end === to ? chunk.length : chunk.lastIndexOf(newline) + 1
+    if (whole > 0) {
+      yield* batchesOf(chunk.subarray(0, whole), start, false)
+      start += whole
+      continue
     }
-    held.append(chunk.subarray(first))
-    position += bytesRead
-    if (lines.length > 0) yield lines
-    lines = []
+    const next = await nextLine(handle, buffer, end, to)
+    yield [await longLine(handle, start, next ?? to, next !== undefined)]
+    start = next ?? to
   }
-  if (held.bytes > 0) yield [{ start, next: start + held.bytes + 1, ended: false, text: held.take() }]
 }
 
 async function* backwards(handle: FileHandle, from: number, to: number): AsyncGenerator<readonly Line[]> {
   const buffer = Buffer.allocUnsafeSlow(Math.min(chunkBytes, to - from))
-  const held = new HeldLine()
-  let lines: Line[] = []
-  /** Where the line after the one that is being read begins; undefined until the first byte from behind is seen. */
-  let next: number | undefined
-  let ended = false
   for (let end = to; end > from; ) {
-    const position = Math.max(from, end - buffer.length)
-    const { bytesRead } = await handle.read(buffer, 0, end - position, position)
-    const chunk = buffer.subarray(0, bytesRead)
-    if (position + bytesRead < end && next !== undefined) return
-    end = position
-    if (bytesRead === 0) continue
-    let last = bytesRead
-    if (next === undefined) {
-      ended = chunk[last - 1] === newline
-      if (ended) last--
-      next = position + last + 1
+    const start = Math.max(from, end - buffer.length)
+    const chunk = await read(handle, buffer, start, end)
+    if (start + chunk.length < end) {
+      end = start + chunk.length // somebody cut it
+      continue
     }
-    for (let at = lastNewlineBefore(chunk, last); at >= 0; at = lastNewlineBefore(chunk, last)) {
-      const start = position + at + 1
-      const text: string = held.bytes === 0 ? chunk.toString('utf8', at + 1, last) : held.prepend(chunk.subarray(at + 1, last)).take()
-      lines.push({ text, start, next, ended })
-      last = at
-      next = start
-      ended = true
-      if (lines.length < batchLines) continue
-      yield lines
-      lines = []
+    const first = start === from ? 0 : chunk.subarray(0, -1).indexOf(newline) + 1
+    if (first > 0 || start === from) {
+      yield* batchesOf(chunk.subarray(first), start + first, true)
+      end = start + first
+      continue
     }
-    held.prepend(chunk.subarray(0, last))
-    if (lines.length > 0) yield lines
+    const ended = chunk.at(-1) === newline
+    const begin = await lastLine(handle, buffer, from, start)
+    yield [await longLine(handle, begin, end, ended)]
+    end = begin
+  }
+}
+
+async function read(handle: FileHandle, buffer: Buffer, from: number, to: number): Promise<Buffer> {
+  const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, to - from), from)
+  return buffer.subarray(0, bytesRead)
+}
+
+/** The lines of a part of the file that begins and ends with one. */
+function* batchesOf(bytes: Buffer, base: number, reverse: boolean): Generator<readonly Line[]> {
+  let lines: Line[] = []
+  for (let from = 0, to = bytes.length; from < to; ) {
+    const found = reverse ? (bytes[to - 1] === newline ? to - 1 : -1) : bytes.indexOf(newline, from)
+    const end = found < 0 ? to : found
+    const start = reverse ? lastNewlineBefore(bytes, end) + 1 : from
+    lines.push({ text: bytes.toString('utf8', start, end), start: base + start, next: base + end + 1, ended: found >= 0 })
+    if (reverse) to = start
+    else from = end + 1
+    if (lines.length < batchLines) continue
+    yield lines
     lines = []
   }
-  if (next !== undefined) yield [{ text: held.take(), start: from, next, ended }]
+  if (lines.length > 0) yield lines
 }
 
 function lastNewlineBefore(chunk: Buffer, end: number): number {
   return end === 0 ? -1 : chunk.lastIndexOf(newline, end - 1) // -1 would mean the last byte
 }
 
-/** What is known of a line that lies in several chunks. Of one that is too long only the beginning is kept. */
-class HeldLine {
-  bytes = 0
-  #parts: Buffer[] = []
+/** A line that is longer than a chunk. Of one that is too long only the beginning is read. */
+async function longLine(handle: FileHandle, start: number, end: number, ended: boolean): Promise<Line> {
+  const bytes = ended ? end - start - 1 : end - start
+  const text = await read(handle, Buffer.allocUnsafe(bytes > maxLineBytes ? headBytes : bytes), start, end)
+  return { text: text.toString('utf8'), start, next: start + bytes + 1, ended }
+}
 
-  append(part: Buffer): this {
-    if (part.length > 0 && this.bytes <= maxLineBytes) this.#parts.push(Buffer.from(part))
-    this.bytes += part.length
-    return this
+/** Where the first line begins behind a newline of this part of the file. */
+async function nextLine(handle: FileHandle, buffer: Buffer, from: number, to: number): Promise<number | undefined> {
+  for (let start = from; start < to; ) {
+    const chunk = await read(handle, buffer, start, to)
+    const at = chunk.indexOf(newline)
+    if (at >= 0) return start + at + 1
+    if (chunk.length === 0) return undefined
+    start += chunk.length
   }
+  return undefined
+}
 
-  prepend(part: Buffer): this {
-    if (this.bytes > maxLineBytes && part.length > 0) this.#parts = []
-    if (part.length > 0) this.#parts.unshift(Buffer.from(part))
-    this.bytes += part.length
-    return this
+/** Where the last line begins behind a newline of this part of the file; its beginning when it has none. */
+async function lastLine(handle: FileHandle, buffer: Buffer, from: number, to: number): Promise<number> {
+  for (let end = to; end > from; ) {
+    const start = Math.max(from, end - buffer.length)
+    const at = (await read(handle, buffer, start, end)).lastIndexOf(newline)
+    if (at >= 0) return start + at + 1
+    end = start
   }
-
-  take(): string {
-    const isWhole = this.bytes <= maxLineBytes
-    const text = isWhole ? Buffer.concat(this.#parts).toString('utf8') : (this.#parts[0]?.toString('utf8', 0, headBytes) ?? '')
-    this.bytes = 0
-    this.#parts = []
-    return text
-  }
+  return from
 }
 
 /**
@@ -204,7 +201,7 @@ class HeldLine {
  * (`lacksNewline`).
  */
 export async function goodEnd(handle: FileHandle, size: number): Promise<{ readonly end: number; readonly lacksNewline: boolean }> {
-  const end = await lastNewline(handle, size)
+  const end = await lastLine(handle, Buffer.allocUnsafe(tailBytes), 0, size)
   if (end === size || size - end > maxLineBytes) return { end, lacksNewline: false }
   const tail = Buffer.alloc(size - end)
   await handle.read(tail, 0, tail.length, end)
@@ -216,73 +213,27 @@ export function isCompleteRecord(text: string): boolean {
   return text.startsWith('{') && jsonOf(text) !== undefined
 }
 
-/** Position after the last newline; 0 when there is none. */
-async function lastNewline(handle: FileHandle, size: number): Promise<number> {
-  const buffer = Buffer.allocUnsafe(64 * 1024)
-  for (let end = size; end > 0; ) {
-    const start = end === size ? Math.max(0, end - 1) : Math.max(0, end - buffer.length)
-    const { bytesRead } = await handle.read(buffer, 0, end - start, start)
-    const at = buffer.subarray(0, bytesRead).lastIndexOf(newline)
-    if (at >= 0) return start + at + 1
-    end = start
-  }
-  return 0
-}
-
-/** Copies of damaged lines do not take more, however often a damaged file is read. */
-const quarantineBytes = 4 * 1024 * 1024
-
 type Warn = (file: string, text: string, fields: object) => void
 
-/** The damaged lines that one reading of a file met. */
+/** The damaged lines that one reading of a file met. They stay where they are. */
 export class DamagedLines {
   readonly #file: string
-  readonly #files: FileCalls
   readonly #warn: Warn
-  readonly #texts: string[] = []
-  #room = quarantineBytes
   #first: { first_byte: number; reason: string } | undefined
   count = 0
 
-  constructor(file: string, files: FileCalls, warn: Warn) {
+  constructor(file: string, warn: Warn) {
     this.#file = file
-    this.#files = files
     this.#warn = warn
   }
 
-  add({ text, start }: Line, reason: string): void {
+  add({ start }: Line, reason: string): void {
     this.count++
     this.#first ??= { first_byte: start, reason }
-    this.#room -= text.length
-    if (this.#room > 0) this.#texts.push(text)
   }
 
   /** At the end of the reading. Does nothing when there was no damage. */
-  async report(): Promise<void> {
-    if (!this.#first) return
-    this.#warn(this.#file, 'damaged lines skipped, copied to the .damaged file beside', { count: this.count, ...this.#first })
-    await this.#keep()
-  }
-
-  async #keep(): Promise<void> {
-    const place = `${this.#file}.damaged`
-    const known = (await readIfThere(place, this.#files)) ?? ''
-    const seen = new Set(known.split('\n'))
-    let room = quarantineBytes - Buffer.byteLength(known)
-    const fresh: Buffer[] = []
-    for (const text of this.#texts) {
-      const line = Buffer.from(`${text}\n`)
-      if (seen.has(text) || line.length > room) continue
-      seen.add(text)
-      fresh.push(line)
-      room -= line.length
-    }
-    if (fresh.length === 0) return
-    const handle = await this.#files.open(place, 'a', 0o600)
-    try {
-      await handle.writeFile(Buffer.concat(fresh))
-    } finally {
-      await handle.close()
-    }
+  report(): void {
+    if (this.#first) this.#warn(this.#file, 'damaged lines skipped', { count: this.count, ...this.#first })
   }
 }

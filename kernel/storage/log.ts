@@ -145,7 +145,7 @@ export class Logs {
         }
       } finally {
         await reader.close()
-        await damaged.report()
+        damaged.report()
         this.#tellNewer(file, newer)
       }
     } catch (error) {

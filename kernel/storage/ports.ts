@@ -81,8 +81,8 @@ export interface LogRange {
 }
 
 /**
- * Append-only records per id (JSON lines). A torn tail is cut on open; a damaged line is skipped with a warning and copied to
- * `<id>.jsonl.damaged`. A record is at most 64 MiB of JSON.
+ * Append-only records per id (JSON lines). A torn tail is cut on open; a damaged line stays where it is and is skipped with a warning. A
+ * record is at most 64 MiB of JSON.
  */
 export interface LogStore<V> {
   /**

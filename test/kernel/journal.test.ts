@@ -90,8 +90,8 @@ test('a last line that lacks only its newline was not acknowledged: its number i
   assert.match(await readFile(path, 'utf8'), /other/)
 })
 
-test('a damaged inner line is skipped, copied aside, and nothing is replayed across the hole', async t => {
-  const { home, path, journals, dir } = await opened(t)
+test('a damaged inner line is skipped, and nothing is replayed across the hole', async t => {
+  const { home, path, journals } = await opened(t)
   const first = await journals.open('s')
   await first.append(lines(1, 4), 1)
   await first.close()
@@ -105,7 +105,6 @@ test('a damaged inner line is skipped, copied aside, and nothing is replayed acr
   await second.append([line(5)], 5)
   assert.deepEqual(await seqs(path), [3, 4, 5])
   assert.deepEqual(await readSeqs(second, 3, 5), [3, 4, 5])
-  assert.match(await readFile(join(dir, 's.jsonl.damaged'), 'utf8'), /"seq"!2/)
   const third = await again(t, home)
   assert.deepEqual([third.seq, third.first, third.epoch], [5, 3, first.epoch])
 })

@@ -1,6 +1,6 @@
 /** Scanning logs on the file system: tails, damage, long lines, other processes, time. */
 import assert from 'node:assert/strict'
-import { appendFile, mkdir, readdir, readFile, readlink, stat, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readlink, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { defineStore } from '../../kernel/contract.ts'
@@ -64,7 +64,7 @@ test('positions around a last record without newline hold before and after its r
   assert.deepEqual(await bothWays(store, { from: 8, to: last.next }), [last])
 })
 
-test('damaged lines in the middle are skipped with one warning per scan and copied aside once', async t => {
+test('damaged lines in the middle are skipped with one warning per scan', async t => {
   const { store, file, log } = await opened(t)
   await writeFile(file, '{"n":0}\nrubbish\n\n{"n":"x"}\n{"n":1}\n')
   assert.deepEqual(
@@ -74,7 +74,6 @@ test('damaged lines in the middle are skipped with one warning per scan and copi
       [27, 1]
     ]
   )
-  assert.deepEqual((await readFile(`${file}.damaged`, 'utf8')).split('\n').sort(), ['', 'rubbish', '{"n":"x"}'])
   assert.equal(log.texts.length, 2)
 })
 
