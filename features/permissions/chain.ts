@@ -88,11 +88,11 @@ const controlFile: Policy = async facts => ((await firstOf(pathsOf(facts), acces
 /** Yolo mode approves what the earlier policies did not hold back. */
 const yoloMode: Policy = ({ mode }) => (mode === 'yolo' ? approve : undefined)
 
-/** Tools that only read, or that ask on their own. EnterPlanMode is none of them: whether to plan first, the user decides. */
+/** Tools that only read, that ask on their own, or that allow less than before. */
 const safe = new Set(
   (
     'Read Grep Glob ReadMediaFile TodoList TaskList TaskOutput WaitFor CronList WebSearch FetchURL Agent AgentSwarm AskUserQuestion ' +
-    'Skill ExitPlanMode CreateGoal GetGoal SetGoalBudget UpdateGoal select_tools'
+    'Skill EnterPlanMode ExitPlanMode CreateGoal GetGoal SetGoalBudget UpdateGoal select_tools'
   ).split(' ')
 )
 const safeTool: Policy = ({ tool }) => (safe.has(tool) ? approve : undefined)

@@ -22,7 +22,7 @@ export function createEnterPlanMode({ planOf, announce }: PlanPorts): Tool<typeo
     description:
       'Switches to plan mode: you study the task and write a plan that the user reviews before anything is changed. Use it before work that ' +
       'touches several places, needs a decision on the approach, or would be costly to redo; not for small, clear changes, and not to answer ' +
-      'a question. The user is asked whether to.',
+      'a question.',
     parameters: enterParameters,
     source: 'builtin',
     async prepare(_args, { agent }) {

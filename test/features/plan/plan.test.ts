@@ -238,25 +238,19 @@ test('an agent that works for one that plans changes no file either', async t =>
   assert.match(said(server, 0), /look around and report/)
 })
 
-test('EnterPlanMode asks the user, names the plan file, and is refused when plan mode is on', async t => {
+test('EnterPlanMode asks nobody, names the plan file, and is refused when plan mode is on', async t => {
   const server = await start(t, [call('EnterPlanMode'), call('EnterPlanMode', {}, 'again'), 'ok'])
-  const { asked, results } = await server.turn('go', [{ decision: 'approved' }])
-  assert.deepEqual(
-    asked.map(({ tool_name }) => tool_name),
-    ['EnterPlanMode']
-  )
+  const { results } = await server.turn('go')
+  assert.ok(!server.events.some(({ type }) => type === approvalRequested.type))
   assert.match(results[0]?.output ?? '', /Plan file: \/.*\/agents\/main\/plans\/[a-z]+-[a-z]+-[a-z]+\.md$/)
   assert.equal(results[1]?.isError, true)
   assert.equal(await server.planMode(), true)
 
-  const no = await start(t, [call('EnterPlanMode')])
+  const toml = '[permission]\nask = [{ tool = "EnterPlanMode" }]\n'
+  const no = await start(t, [call('EnterPlanMode')], { toml })
   const refused = await no.turn('go', [{ decision: 'rejected', feedback: 'just do it' }])
   assert.match(refused.results[0]?.output ?? '', /rejected.*just do it/)
   assert.equal(await no.planMode(), false)
-
-  const yolo = await start(t, [call('EnterPlanMode')])
-  await yolo.turn('go', [], { permission_mode: 'yolo' })
-  assert.equal(await yolo.planMode(), true)
 })
 
 test('an approved plan ends plan mode before the call is shown, and the model gets it to carry out', async t => {
@@ -368,7 +362,7 @@ for (const [name, answer, expected] of ends) {
 test('what the user says with the approval goes to the model, of a plan and of any call', async t => {
   const { result } = await reviewed(t, { decision: 'approved', feedback: 'tests first' })
   assert.match(result.output, /They say:\ntests first\n\nPlan saved to/)
-  const server = await start(t, [call('EnterPlanMode')])
+  const server = await start(t, [call('EnterPlanMode')], { toml: '[permission]\nask = [{ tool = "EnterPlanMode" }]\n' })
   await server.turn('go', [{ decision: 'approved', feedback: 'be thorough' }])
   assert.match(said(server, 1), /approved the call and says: be thorough/)
 })
