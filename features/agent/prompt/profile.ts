@@ -24,8 +24,8 @@ export const builtinProfiles: readonly AgentProfile[] = [
   {
     name: 'explore',
     description: 'Looks around without changing anything',
-    role: 'You only look: find and explain what was asked for, change nothing, name files and lines.',
-    tools: readOnly
+    role: 'You only look: find and explain what was asked for, change nothing, by commands neither, name files and lines.',
+    tools: [...readOnly, 'Bash']
   },
   {
     name: 'plan',

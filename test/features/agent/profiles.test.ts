@@ -57,6 +57,18 @@ test('a built-in profile wins over one of its name, and an unknown one is refuse
   assert.deepEqual(offered(0), all)
 })
 
+test('who explores may run commands, who plans may not', async t => {
+  for (const [profile, tools] of [
+    ['explore', ['Read', 'Bash']],
+    ['plan', ['Read']]
+  ] as const) {
+    const { offered, ...server } = await start(t)
+    await server.prompt('look', { profile })
+    await server.settled(1)
+    assert.deepEqual(offered(0), tools)
+  }
+})
+
 test('disabled tools are names, and globs for tools of MCP servers', async t => {
   const { offered, ...server } = await start(t)
   await server.prompt('look', { disabled_tools: ['mcp__db__*', 'Bas*', 'Read'] })
