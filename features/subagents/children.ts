@@ -155,8 +155,8 @@ function delegates({ tools, disallowed_tools = [] }: AgentProfile): boolean {
   return (tools?.some(isAgent) ?? true) && !disallowed_tools.some(isAgent)
 }
 
-/** Whoever waits ended it, or nobody is left to wait. */
-const isExpected = ({ reason }: AbortSignal): boolean => !(reason instanceof TaskStopped) || reason.why === 'turn' || reason.why === 'close'
+/** Somebody ended it, or nobody is left to wait. Who takes longer than it may has failed. */
+const isExpected = ({ reason }: AbortSignal): boolean => !(reason instanceof TaskStopped) || !['timeout', 'output'].includes(reason.why)
 const reasonOf = ({ reason }: AbortSignal): string => (reason instanceof Error ? reason.message : 'it was stopped')
 
 /** The longer answer with what both took. One that failed or was cut leaves the short one, which is an answer, too. */

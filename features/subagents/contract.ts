@@ -34,7 +34,7 @@ export const subagentCompleted = durable('subagent.completed', Completed, 'It ha
 export const subagentFailed = durable(
   'subagent.failed',
   Failed,
-  'It ended without an answer; not told when the user aborted the turn that waited'
+  'It ended without an answer; not told when somebody aborted it, alone or with the turn that waited'
 )
 
 /** A subagent in the snapshot: a background task with its phase. */
