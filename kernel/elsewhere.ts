@@ -1,10 +1,6 @@
-/**
- * Sessions that another server of the home has: what a pack that knows the ways there offers the kernel (`hooks.elsewhere`), and what the
- * kernel offers it (`Relays`).
- */
+/** Sessions that another server of the home has: what the pack that knows the ways there offers the kernel, and what the kernel offers it. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Principal } from './access/principal.ts'
 import type { RequestInfo } from './contract.ts'
 import { AppError, OwnerSilent } from './errors.ts'
@@ -12,17 +8,23 @@ import { serviceToken } from './lifecycle/services.ts'
 import type { Cursor, ResyncReason, Watermark } from './realtime/journal.ts'
 import type { LocalClient, LocalConnection } from './realtime/types.ts'
 
-/** Another server, as requests and connections reach it. */
-export interface Place {
-  /** Its `server_id`. */
-  readonly id: string
+/** The way to the server that has a session. */
+export interface Way {
   /**
-   * Asks it. `body`: undefined without one. `signal`: nobody waits for the answer any more. Rejects with `Unreached` when it cannot have got
-   * the request, or has lost the session (`movedStatus`) and no stream was sent; then the caller looks anew for who has the session.
+   * Lets that server answer, or whoever has the session by then; undefined: it has come here. `body`: undefined without one. `signal`: nobody
+   * waits for the answer any more. Rejects with OwnerSilent.
    */
-  relay(request: Omit<RequestInfo, 'stream'>, body: Readable | Buffer | undefined, signal: AbortSignal): Promise<RelayedReply>
-  /** Connects a client there. Rejects with `Unreached`. */
-  connect(client: RelayedClient): Promise<RelayedEnd>
+  relay(request: Omit<RequestInfo, 'stream'>, body: Readable | Buffer | undefined, signal: AbortSignal): Promise<RelayedReply | undefined>
+}
+
+/** Knows the other servers of the home. */
+export interface Elsewhere {
+  /** False: there are none, so that nobody is asked. */
+  readonly others: boolean
+  /** Undefined: the session is here, or nowhere. */
+  way(session_id: string): Promise<Way | undefined>
+  /** Makes what a client of this server has of sessions wherever they are. */
+  remote(client: RemoteClient, ports: RemotePorts): Remote
 }
 
 /** Who asks at this server, told to the other one. */
@@ -40,25 +42,8 @@ export interface RelayedReply {
 /** A client's end of a connection at another server. */
 export type RelayedClient = Required<LocalClient>
 
-export interface RelayedEnd {
-  send(data: Uint8Array, binary: boolean): void
-  close(): void
-}
-
 /** The end of a client of another server at this one. */
 export type RelayedConnection = Pick<LocalConnection, 'receive' | 'close'>
-
-/** The other server was not there, or had gone: it has not got what was to be sent. */
-export class Unreached extends Error {
-  /** It is there and says nothing: trying again at once is in vain. */
-  readonly silent: boolean
-
-  constructor(cause?: unknown, silent = false) {
-    super('the other server cannot be reached', { cause })
-    this.name = 'Unreached'
-    this.silent = silent
-  }
-}
 
 /**
  * Another server has taken the session while it was asked for here: a frame, a subscription and a request are passed on to it; to the client
@@ -168,8 +153,6 @@ export interface RemotePorts {
   filterField(): string | undefined
   /** See `onceKey`. */
   once(type: string, session_id: string, seq: number): string | undefined
-  /** The server that has the session; undefined: this one, or nobody. */
-  find(session_id: string): Promise<Place | undefined>
   /** Subscribes to a session of this server. Rejects with SessionMoved. */
   subscribe(session_id: string, wish: SubscribeWish): Promise<Subscribed>
   /** Ends that. */
@@ -180,16 +163,14 @@ export interface RemotePorts {
   resync(session_id: string, reason: ResyncReason, at: Cursor | undefined): void
 }
 
-export type MakeRemote = (client: RemoteClient, ports: RemotePorts) => Remote
-
 /** For the pack that knows the other servers of the home; provided by the kernel itself. */
 export interface Relays {
   /** Answers a request that another server passes on: everything but gate and credential, which that one has looked at. */
   serve(req: IncomingMessage, res: ServerResponse, asker: Asker): void
   /** Connects a client of another server. What reaches everyone comes to it only for sessions that it subscribed to. */
   connect(client: RelayedClient): RelayedConnection
-  /** Makes what clients of this server have elsewhere, from here on; undefined: nobody does. */
-  setRemote(make: MakeRemote | undefined): void
+  /** Requests, frames and subscriptions go there from here on; undefined: nobody knows a way. */
+  setElsewhere(elsewhere: Elsewhere | undefined): void
   /** Hears the events of this server that reach everyone. */
   onShared(listener: (event: SharedEvent) => void): () => void
   /** Gives the clients of this server what another one has told its own. */
@@ -198,8 +179,6 @@ export interface Relays {
 
 export const Relays = serviceToken<Relays>('relays')
 
-/** So long a session whose server cannot be reached is looked for. */
-const patienceMs = 10_000
 /** So often what met a session that had moved is begun anew. */
 const maxMoves = 5
 
@@ -210,29 +189,6 @@ export async function whereverItIs<T>(work: () => Promise<T>): Promise<T> {
       return await work()
     } catch (error) {
       if (!(error instanceof SessionMoved) || moves === maxMoves) throw error
-    }
-  }
-}
-
-/**
- * Does something where the session is, when that is another server; undefined: it is here. What that server cannot have got is done at whoever
- * has the session by then. Rejects with OwnerSilent when nobody can be reached, at once when the client is `gone`.
- */
-export async function atOwner<T>(
-  find: () => Promise<Place | undefined>,
-  gone: (cause: Unreached) => boolean,
-  work: (place: Place) => Promise<T>
-): Promise<T | undefined> {
-  const deadline = performance.now() + patienceMs
-  for (let pause = 10; ; pause = Math.min(pause * 2, 200)) {
-    const place = await find()
-    if (!place) return undefined
-    try {
-      return await work(place)
-    } catch (cause) {
-      if (!(cause instanceof Unreached)) throw cause
-      if (performance.now() > deadline || gone(cause)) throw new AppError(OwnerSilent, { cause })
-      await delay(pause)
     }
   }
 }

@@ -4,12 +4,10 @@ export { defaultScope, isOpenRoute, type Principal } from './access/principal.ts
 export * from './contract.ts'
 export {
   type Asker,
-  atOwner,
+  type Elsewhere,
   movedStatus,
-  type Place,
   type RelayedClient,
   type RelayedConnection,
-  type RelayedEnd,
   type RelayedReply,
   Relays,
   type Remote,
@@ -21,7 +19,7 @@ export {
   type SharedEvent,
   type Subscribed,
   type SubscribeWish,
-  Unreached,
+  type Way,
   whereverItIs
 } from './elsewhere.ts'
 export {

@@ -108,8 +108,9 @@ export class Kernel {
       // A server on its way out has lost some of its routes: whoever asked looks where the session is then.
       serve: (req, res, asker) => void (this.#stopping ? req.socket.destroy() : this.#http.serveFor(asker, req, res)),
       connect: client => this.hub.clients.connect(client, true),
-      setRemote: make => {
-        this.hub.clients.makeRemote = make
+      setElsewhere: elsewhere => {
+        this.#http.elsewhere = elsewhere
+        this.hub.clients.elsewhere = elsewhere
       },
       onShared: listener => this.hub.fanout.onShared(listener),
       deliver: event => this.hub.deliver(event)

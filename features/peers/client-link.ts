@@ -1,15 +1,6 @@
 /** The connection of one client to one other server: frames that are asked there, and what comes from there for the client. */
-import {
-  AppError,
-  type Cursor,
-  OwnerSilent,
-  type Place,
-  type RelayedEnd,
-  type RemoteAck,
-  type RemoteClient,
-  type RemotePorts,
-  Unreached
-} from '../../kernel/index.ts'
+import { AppError, type Cursor, OwnerSilent, type RemoteAck, type RemoteClient, type RemotePorts } from '../../kernel/index.ts'
+import { type Place, type RelayedEnd, Unreached } from './owner.ts'
 
 const eventHead =
   /^\{"type":"((?:[^"\\]|\\.)*)","seq":(\d+),"epoch":"([^"]*)","session_id":"((?:[^"\\]|\\.)*)","timestamp":"[^"]*"(,"volatile":true)?/

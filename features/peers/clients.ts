@@ -1,7 +1,8 @@
 /** WebSocket clients of one server that have a session at another: each is a connection there, over an authenticated socket. */
 import type { Socket } from 'node:net'
-import type { RelayedClient, RelayedEnd, Relays } from '../../kernel/index.ts'
+import type { RelayedClient, Relays } from '../../kernel/index.ts'
 import { FramedSocket, jsonOf } from './framed.ts'
+import type { RelayedEnd } from './owner.ts'
 
 const text = 0
 const bytes = 1

@@ -1,7 +1,8 @@
 /** The standing connection between two servers: beats, words of packs, and the events that reach everyone. */
 import type { Socket } from 'node:net'
-import { type SharedEvent, Unreached } from '../../kernel/index.ts'
+import type { SharedEvent } from '../../kernel/index.ts'
 import { FramedSocket, jsonOf } from './framed.ts'
+import { Unreached } from './owner.ts'
 
 const json = 0
 const event = 1

@@ -2,11 +2,12 @@
 import type { Server } from 'node:http'
 import type { Server as Listener, Socket } from 'node:net'
 import { join } from 'node:path'
-import { type Logger, type Place, type Relays, type SharedEvent, Unreached } from '../../kernel/index.ts'
+import type { Logger, Relays, SharedEvent } from '../../kernel/index.ts'
 import { clientOver, takeClient } from './clients.ts'
 import { Directory, type Entry } from './directory.ts'
 import { dialChannel, homeSecret, listenToChannels, NoAnswer } from './handshake.ts'
 import { Link } from './link.ts'
+import { type OwnerHook, ownerFinder, type Place, Unreached, wayTo } from './owner.ts'
 import { answering, Requests } from './requests.ts'
 import type { PeerTopic } from './service.ts'
 import { ClientSessions } from './wherever.ts'
@@ -23,6 +24,7 @@ export interface MeshPorts {
   readonly log: Logger
   readonly relays: Relays
   readonly topics: () => readonly PeerTopic[]
+  readonly owner: OwnerHook
 }
 
 interface Peer {
@@ -57,7 +59,14 @@ export class Mesh {
     this.#ports = ports
     this.#directory = new Directory(ports.home, ports.server_id)
     this.#answering = answering(ports.relays)
-    ports.relays.setRemote((client, here) => new ClientSessions(client, here))
+    const find = ownerFinder(ports.owner)
+    ports.relays.setElsewhere({
+      get others() {
+        return ports.owner.isUsed()
+      },
+      way: session_id => wayTo(session_id, find),
+      remote: (client, here) => new ClientSessions(client, here, find)
+    })
   }
 
   /** Listens, and resolves when the servers that are there already are known. */
@@ -81,7 +90,7 @@ export class Mesh {
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#ports.relays.setRemote(undefined)
+    this.#ports.relays.setElsewhere(undefined)
     clearTimeout(this.#timer)
     this.#unshare?.()
     await this.#opening?.catch(() => undefined) // whoever opened heard of it; what it announced is taken back

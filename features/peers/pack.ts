@@ -2,6 +2,7 @@
 import { definePack, KernelInfo, Relays } from '../../kernel/index.ts'
 import { hasEntries } from './directory.ts'
 import type { Mesh } from './mesh.ts'
+import { ownerHook } from './owner.ts'
 import { Peers, PeerTopics } from './service.ts'
 
 /** A start waits so long for servers that are there already. */
@@ -16,13 +17,14 @@ export default definePack({
   provides: [Peers],
   setup(ctx, { kernel, relays }) {
     const topics = ctx.collect(PeerTopics)
+    const owner = ownerHook()
     let mesh: Mesh | undefined
     let opening: Promise<void> | undefined
     const open = async () => {
       const { Mesh } = await import('./mesh.ts')
       const { server_id } = kernel
       if (ctx.signal.aborted) return
-      const made = new Mesh({ home: ctx.home, server_id, log: ctx.log, relays, topics: () => topics.items() })
+      const made = new Mesh({ home: ctx.home, server_id, log: ctx.log, relays, topics: () => topics.items(), owner })
       ctx.own(() => made.close())
       mesh = made
       await made.open()
@@ -35,6 +37,7 @@ export default definePack({
     }
     ctx.provide(Peers, {
       server_id: kernel.server_id,
+      owner,
       servers: () => mesh?.servers() ?? [],
       silent: id => mesh?.silent(id) ?? true,
       place: id => mesh?.place(id),

@@ -7,7 +7,6 @@ import {
   AppError,
   type Cursor,
   OwnerSilent,
-  type Place,
   type RemoteAck,
   type RemoteClient,
   type RemoteFrame,
@@ -16,10 +15,10 @@ import {
   type SharedEvent,
   type Subscribed,
   type SubscribeWish,
-  Unreached,
   type Watermark
 } from '../../kernel/index.ts'
 import { type Head, headOf, Link } from './client-link.ts'
+import { type Place, Unreached } from './owner.ts'
 
 interface Subscription {
   readonly session_id: string

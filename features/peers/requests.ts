@@ -3,16 +3,8 @@ import { Agent, createServer, type IncomingHttpHeaders, type OutgoingHttpHeaders
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import {
-  AppError,
-  type Asker,
-  movedStatus,
-  OwnerSilent,
-  type Place,
-  type RelayedReply,
-  type Relays,
-  Unreached
-} from '../../kernel/index.ts'
+import { AppError, type Asker, movedStatus, OwnerSilent, type RelayedReply, type Relays } from '../../kernel/index.ts'
+import { type Place, Unreached } from './owner.ts'
 
 /** Who asks, as the server that was asked has found out. */
 const askerHeader = 'x-relayed-asker'

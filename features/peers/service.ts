@@ -1,5 +1,6 @@
 /** What other packs get from peers: the other servers of the home, ways to their sessions, and a word with their packs. */
-import { extensionPoint, type Place, serviceToken } from '../../kernel/index.ts'
+import { extensionPoint, serviceToken } from '../../kernel/index.ts'
+import type { OwnerHook, Place } from './owner.ts'
 
 export interface Peers {
   /** `server_id` of this server. */
@@ -8,6 +9,12 @@ export interface Peers {
   servers(): readonly string[]
   /** It has said nothing for three seconds: it hangs, or it is being stopped. */
   silent(server_id: string): boolean
+  /**
+   * Bail. Something is about a session: a request whose path or query names it, a frame whose payload does, a subscription. A tap
+   * that knows another server of the home which has it answers the way there; undefined: this one. A tap that fails, or takes longer than ten
+   * seconds, fails the request. Without taps nobody is asked.
+   */
+  readonly owner: OwnerHook
   /** The way to a server; undefined when it is none of `servers`. */
   place(server_id: string): Place | undefined
   /** Tells the pack of the same topic at the other servers that are linked, or at one; in order, not twice, lost when the link breaks. */

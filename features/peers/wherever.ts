@@ -1,9 +1,7 @@
 /** What one client of this server has of sessions, at whichever server of the home each is: asking, subscribing, and waiting for one that hangs. */
 import {
   AppError,
-  atOwner,
   OwnerSilent,
-  type Place,
   type Remote,
   type RemoteAck,
   type RemoteClient,
@@ -12,9 +10,9 @@ import {
   type SharedEvent,
   type Subscribed,
   type SubscribeWish,
-  type Unreached,
   whereverItIs
 } from '../../kernel/index.ts'
+import { atOwner, type FindOwner, type Place, type Unreached } from './owner.ts'
 import { ClientRemote } from './remote.ts'
 
 /** Nobody waits for a server that could not be reached. */
@@ -23,9 +21,11 @@ type Gone = (cause: Unreached) => boolean
 export class ClientSessions implements Remote {
   readonly #client: RemoteClient
   readonly #ports: RemotePorts
+  readonly #find: FindOwner
   readonly #there: ClientRemote
 
-  constructor(client: RemoteClient, ports: RemotePorts) {
+  constructor(client: RemoteClient, ports: RemotePorts, find: FindOwner) {
+    this.#find = find
     this.#client = client
     this.#ports = ports
     this.#there = new ClientRemote(client, {
@@ -122,6 +122,6 @@ export class ClientSessions implements Remote {
   /** Does something where the session is, when that is another server; undefined: it is here. Rejects with OwnerSilent. */
   #elsewhere<T>(session_id: string, work: (place: Place) => Promise<T>, gone?: Gone): Promise<T | undefined> {
     const isVain = (cause: Unreached) => !this.#client.open || gone?.(cause) === true
-    return atOwner(() => this.#ports.find(session_id), isVain, work)
+    return atOwner(() => this.#find(session_id), isVain, work)
   }
 }

@@ -1,6 +1,6 @@
 /** Archiving and restoring a session, at the server of the home that has it. */
-import { AppError, atOwner, type Place } from '../../kernel/index.ts'
-import type { Peers } from '../peers/index.ts'
+import { AppError } from '../../kernel/index.ts'
+import { atOwner, type Peers, type Place } from '../peers/index.ts'
 import type { Catalog } from './catalog.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
 import type { Session, SessionState } from './service.ts'

@@ -1,6 +1,6 @@
 /** Who has a session: which server of the home holds its lock, and whether that one is still there. */
-import { lockHolder, type Place } from '../../kernel/index.ts'
-import type { Peers } from '../peers/index.ts'
+import { lockHolder } from '../../kernel/index.ts'
+import type { Peers, Place } from '../peers/index.ts'
 import type { Catalog } from './catalog.ts'
 import type { Leases } from './leases.ts'
 

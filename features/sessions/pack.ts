@@ -112,7 +112,8 @@ export default definePack({
       present(others) {
         shared.present(others)
         asking?.()
-        asking = others ? ctx.tap(ctx.hooks.elsewhere, id => owners.of(id)) : undefined
+        const known = others ? peers() : undefined
+        asking = known && ctx.tap(known.owner, id => owners.of(id))
       },
       joined: server_id => shared.joined(server_id),
       left(server_id, gone) {

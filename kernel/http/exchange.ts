@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { anonymous, type Principal } from '../access/principal.ts'
 import type { RequestInfo } from '../contract.ts'
-import type { Asker, Place } from '../elsewhere.ts'
+import type { Asker, Way } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { jsonIn, limitedStream, readBody } from './body.ts'
@@ -35,10 +35,10 @@ export interface Exchange extends RequestInfo {
   /** Another server asked for this one's clients: it is not passed on again. */
   readonly relayed: boolean
   /**
-   * Lets another server answer and resolves to the status. Rejects with `Unreached` before anything was taken or sent. `limit`: of a JSON
-   * body, which is kept for another try (a 40001 when it is longer); undefined for a stream and for none.
+   * Lets another server answer and resolves to the status; undefined: the request is this one's. `limit`: of a JSON body, which is kept for
+   * another try (a 40001 when it is longer); undefined for a stream and for none.
    */
-  relay(place: Place, limit: number | undefined): Promise<number>
+  relay(way: Way, limit: number | undefined): Promise<number | undefined>
   /** Ends the answer where it is. */
   cut(): void
 }
@@ -172,14 +172,15 @@ export class HttpExchange implements Exchange {
     return sendBinary(reply, this.#req, this.#res, signal)
   }
 
-  async relay(place: Place, limit: number | undefined): Promise<number> {
+  async relay(way: Way, limit: number | undefined): Promise<number | undefined> {
     const req = this.#req
     const res = this.#res
     const gone = new AbortController()
     const forget = this.onGone(() => gone.abort(developerError('client_gone')))
     try {
       const body = limit !== undefined ? await this.#bytes(limit) : this.#hasBody ? req : undefined
-      const reply = await place.relay(this, body, gone.signal)
+      const reply = await way.relay(this, body, gone.signal)
+      if (!reply) return undefined
       const keep = this.#mayKeep
       res.writeHead(reply.status, { ...reply.headers, ...(keep ? {} : { connection: 'close' }) })
       await pipeline(reply.body, res, { end: keep })

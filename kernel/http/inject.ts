@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { inProcess, type Principal } from '../access/principal.ts'
 import type { AnyRoute, BodyOf, DataOf, ParamsOf, QueryOf } from '../contract.ts'
-import type { Place } from '../elsewhere.ts'
+import type { Way } from '../elsewhere.ts'
 import { type Detail, developerError } from '../errors.ts'
 import { limitedStream } from './body.ts'
 import type { FileReply, StreamReply } from './bytes.ts'
@@ -129,12 +129,13 @@ export class InjectedExchange implements Exchange {
     return 200
   }
 
-  async relay(place: Place): Promise<number> {
+  async relay(way: Way): Promise<number | undefined> {
     const { id, method, url, headers, principal, remote_address } = this
     const { body: given, stream, signal = new AbortController().signal } = this.#input
     const body = given === undefined ? undefined : Buffer.from(JSON.stringify(given))
     const asked = { id, method, url, headers: { ...headers, ...(body === undefined ? {} : jsonHeaders) }, principal, remote_address }
-    const reply = await place.relay(asked, body ?? stream, signal)
+    const reply = await way.relay(asked, body ?? stream, signal)
+    if (!reply) return undefined
     const type = String(reply.headers['content-type'] ?? '')
     if (type !== '' && !type.startsWith('application/json')) {
       const { 'content-type': _type, ...rest } = reply.headers

@@ -8,7 +8,7 @@ import { OptionalKind } from '@sinclair/typebox'
 import { type Gate, takeAuthorization } from '../access/gate.ts'
 import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
-import { type Asker, atOwner, movedStatus, SessionMoved } from '../elsewhere.ts'
+import { type Asker, type Elsewhere, movedStatus, SessionMoved } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
 import {
   AppError,
@@ -35,6 +35,8 @@ import { type MountedRoute, RouteTable, type Target } from './router.ts'
 const lastWordMs = 250
 
 export class Pipeline {
+  /** See `Relays.setElsewhere`. */
+  elsewhere: Elsewhere | undefined
   readonly #env: Environment
   readonly #gate: Gate
   readonly #hooks: KernelHooks
@@ -112,7 +114,7 @@ export class Pipeline {
     if (!route) throw routeMissing(exchange)
     const { spec } = route
     if (!open) requireScope(exchange.principal, spec.scope)
-    const mayRelay = !exchange.relayed && this.#hooks.elsewhere.isUsed()
+    const mayRelay = !exchange.relayed && this.elsewhere?.others
     const session_id = mayRelay ? (raw.session_id ?? (await this.#about(spec, exchange))) : undefined
     if (session_id !== undefined && (await this.#relay(session_id, route, exchange))) return
     if (route.activity.closed) throw notThere(route, exchange)
@@ -169,11 +171,8 @@ export class Pipeline {
 
   /** False: the session is here. */
   async #relay(session_id: string, route: MountedRoute, exchange: Exchange): Promise<boolean> {
-    const status = await atOwner(
-      () => this.#hooks.elsewhere.promise(session_id),
-      () => exchange.gone,
-      place => exchange.relay(place, hasJson(route.spec) ? this.#limitOf(route.spec) : undefined)
-    )
+    const way = await this.elsewhere?.way(session_id)
+    const status = way && (await exchange.relay(way, hasJson(route.spec) ? this.#limitOf(route.spec) : undefined))
     if (status !== undefined) this.#done(exchange, route, status)
     return status !== undefined
   }

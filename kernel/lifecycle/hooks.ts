@@ -1,7 +1,6 @@
 /** Kernel lifecycle hooks (tapable), the face of them that packs see, and owned taps: a tap leaves with the pack that made it. */
 import { AsyncSeriesBailHook, AsyncSeriesHook, SyncHook } from 'tapable'
 import type { AnyRoute, RequestInfo } from '../contract.ts'
-import type { Place } from '../elsewhere.ts'
 import { AppError } from '../errors.ts'
 import type { Connection, EmittedEvent } from '../realtime/types.ts'
 import { type Guard, inTime } from './guard.ts'
@@ -26,12 +25,6 @@ export function createKernelHooks() {
      * `frameTimeoutMs` makes it missing, too.
      */
     attachStream: new AsyncSeriesBailHook<[session_id: string], 'live' | 'missing'>(['session_id']),
-    /**
-     * Bail. Something is about a session: a request whose path or query names it, a frame whose payload does, a subscription. A tap
-     * that knows another server of the home which has it answers the way there; undefined: this one. A tap that fails or takes longer than
-     * `frameTimeoutMs` fails the request.
-     */
-    elsewhere: new AsyncSeriesBailHook<[session_id: string], Place>(['session_id']),
     /**
      * Bail. A request does not say which session it is about, and other servers of the home may have it: a tap of the pack of its route
      * answers the id; undefined: about none. A tap that fails or takes longer than `frameTimeoutMs` fails the request.

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { inProcess, type Principal } from '../access/principal.ts'
-import type { MakeRemote, RemotePorts } from '../elsewhere.ts'
+import type { Elsewhere, RemotePorts } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
@@ -18,8 +18,8 @@ import { type Realtime, Subscriptions } from './subscriptions.ts'
 import type { ConnectionInfo, LocalClient, LocalConnection } from './types.ts'
 
 export class Connections {
-  /** See `Relays.setRemote`. */
-  makeRemote: MakeRemote | undefined
+  /** See `Relays.setElsewhere`. */
+  elsewhere: Elsewhere | undefined
   readonly #env: Environment
   readonly #realtime: Realtime
   readonly #keeper: Keeper
@@ -37,12 +37,12 @@ export class Connections {
     this.#realtime = realtime
     const { fanout } = realtime.table
     this.#open = fanout.connections
-    const subscriptions = new Subscriptions(env, realtime)
+    const subscriptions = new Subscriptions(env, realtime, () => this.elsewhere?.others === true)
     this.#subscriptions = subscriptions
     this.#frames = new Frames(env, controlHandlers(subscriptions, realtime), subscriptions)
     this.#keeper = {
       subscribe: async (connection, session_id, filter) => (await subscriptions.subscribe(connection, session_id, { filter })).found,
-      remote: connection => this.makeRemote?.(connection, this.#portsOf(connection)),
+      remote: connection => this.elsewhere?.remote(connection, this.#portsOf(connection)),
       ended: connection => this.#end(connection)
     }
     this.#sockets = new Sockets(env, {
@@ -159,12 +159,11 @@ export class Connections {
   }
 
   #portsOf(connection: ClientConnection): RemotePorts {
-    const { hooks, subject, spec } = this.#realtime
+    const { subject, spec } = this.#realtime
     const subscriptions = this.#subscriptions
     return {
       filterField: () => subject()?.filter,
       once: (type, session_id, seq) => onceKey(spec(type), session_id, seq),
-      find: session_id => hooks.elsewhere.promise(session_id),
       subscribe: (session_id, wish) => subscriptions.subscribeHere(connection, session_id, wish),
       leave: session_id => subscriptions.leave(connection, session_id),
       written: session_id => subscriptions.written(session_id),

@@ -43,10 +43,13 @@ export interface Realtime {
 export class Subscriptions {
   readonly #env: Environment
   readonly #realtime: Realtime
+  readonly #hasOthers: () => boolean
 
-  constructor(env: Environment, realtime: Realtime) {
+  /** `hasOthers`: see `Elsewhere.others`. */
+  constructor(env: Environment, realtime: Realtime, hasOthers: () => boolean) {
     this.#env = env
     this.#realtime = realtime
+    this.#hasOthers = hasOthers
   }
 
   /**
@@ -62,7 +65,7 @@ export class Subscriptions {
 
   /** What it has at other servers, when there are some. */
   #remote(connection: ClientConnection): Remote | undefined {
-    return connection.remote(this.#realtime.hooks.elsewhere.isUsed())
+    return connection.remote(this.#hasOthers())
   }
 
   /** See `Remote.ask`. */

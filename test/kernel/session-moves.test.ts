@@ -21,19 +21,17 @@ const notHere: Remote = {
 test('an event for everyone of a session that moved here is offered to a subscription elsewhere, which may still miss those before', async t => {
   const it = await startHub(t)
   const offered: SharedEvent[] = []
-  it.hub.clients.makeRemote = () => ({
+  const remote: Remote = {
     ...notHere,
     has: session_id => session_id === 'moved',
     sessions: () => ['moved'],
     subscribe: () => Promise.resolve({ found: true, resync: false }),
     offer: event => void offered.push(event)
-  })
-  let there = true
-  it.hooks.elsewhere.tap('test', id => (id === 'moved' && there ? { id: 'other', relay: unasked, connect: unasked } : (undefined as never)))
+  }
+  it.hub.clients.elsewhere = { others: true, way: unasked, remote: () => remote }
   const client = await it.connect()
   await client.request('subscribe', { session_ids: ['moved'] })
 
-  there = false
   for (const session_id of ['moved', 'other']) it.hub.emit(worked, {}, { session_id })
   await it.hub.flushed() // each has a journal of its own
   await client.next(frame => frame.session_id === 'other')

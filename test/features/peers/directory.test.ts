@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { setImmediate as pass } from 'node:timers/promises'
 import { Directory } from '../../../features/peers/directory.ts'
 import { Mesh } from '../../../features/peers/mesh.ts'
+import { ownerHook } from '../../../features/peers/owner.ts'
 import type { Relays } from '../../../kernel/index.ts'
 import { testEnvironment } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -13,7 +14,7 @@ const { log } = testEnvironment()
 const alone: Relays = {
   serve: () => undefined,
   connect: () => assert.fail('nobody else is there'),
-  setRemote: () => undefined,
+  setElsewhere: () => undefined,
   onShared: () => () => undefined,
   deliver: () => undefined
 }
@@ -22,7 +23,7 @@ test('a server that stops while it announces itself leaves no entry behind', asy
   const home = await freshDir()
   for (let passes = 0; passes < 40; passes++) {
     const server_id = `01J${String(passes).padStart(23, '0')}`
-    const mesh = new Mesh({ home, server_id, log, relays: alone, topics: () => [] })
+    const mesh = new Mesh({ home, server_id, log, relays: alone, topics: () => [], owner: ownerHook() })
     const opening = mesh.open()
     for (let n = 0; n < passes; n++) await pass()
     await mesh.close()

@@ -215,14 +215,15 @@ test('a client gets what it asked for where the session is, also when another se
   const tapped: (() => void)[] = []
   const between = definePack({
     name: 'between',
-    setup(ctx) {
+    needs: { peers: Peers },
+    setup(ctx, { peers }) {
       const pass = async () => {
         const now = meanwhile
         meanwhile = undefined
         await now?.()
         return undefined
       }
-      tapped.push(() => ctx.tap(ctx.hooks.elsewhere, pass))
+      tapped.push(() => ctx.tap(peers.owner, pass))
     }
   })
   const { servers, cwd, more } = await kernels(t, () => [{ text: 'Hello.' }], 2, [between])
@@ -257,7 +258,7 @@ test('a request that reaches a server which has lost the session goes to the one
         astray = wrong ? undefined : astray
         return wrong
       }
-      ctx.tap(ctx.hooks.elsewhere, once, { stage: -1 })
+      ctx.tap(peers.owner, once, { stage: -1 })
     }
   })
   const { servers, cwd } = await kernels(t, [[{ text: 'Hello.' }]], 3, [guide])

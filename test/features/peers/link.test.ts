@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { Link, type LinkPorts } from '../../../features/peers/link.ts'
-import { Unreached } from '../../../kernel/index.ts'
+import { Unreached } from '../../../features/peers/owner.ts'
 import { socketPair } from './socket-pair.ts'
 
 const timeout = 20_000

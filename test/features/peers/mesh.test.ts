@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { Mesh } from '../../../features/peers/mesh.ts'
+import { ownerHook } from '../../../features/peers/owner.ts'
 import type { PeerTopic } from '../../../features/peers/service.ts'
 import type { Relays, SharedEvent } from '../../../kernel/index.ts'
 import { testEnvironment } from '../../../kernel/testing.ts'
@@ -36,7 +37,7 @@ function server(t: TestContext, home: string, server_id: string) {
       receive: async data => void client.message(Buffer.from(`${server_id} heard ${data}`), false),
       close: () => heard.add('client gone')
     }),
-    setRemote: make => heard.add(make ? 'remote' : 'no remote'),
+    setElsewhere: elsewhere => heard.add(elsewhere ? 'remote' : 'no remote'),
     onShared: listener => {
       share = listener
       return () => {
@@ -59,7 +60,7 @@ function server(t: TestContext, home: string, server_id: string) {
     joined: () => assert.fail('a topic that fails'),
     told: () => assert.fail('as above')
   }
-  const mesh = new Mesh({ home, server_id, log, relays, topics: () => [failing, topic] })
+  const mesh = new Mesh({ home, server_id, log, relays, topics: () => [failing, topic], owner: ownerHook() })
   let closed: Promise<void> | undefined
   const close = () => {
     closed ??= mesh.close()

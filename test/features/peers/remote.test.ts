@@ -1,16 +1,9 @@
 /** What one client has at another server, with messages that come together as a busy machine brings them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type Place, Unreached } from '../../../features/peers/owner.ts'
 import { ClientRemote } from '../../../features/peers/remote.ts'
-import {
-  type Cursor,
-  type Place,
-  type RelayedClient,
-  type RemoteClient,
-  SessionMoved,
-  type SubscribeWish,
-  Unreached
-} from '../../../kernel/index.ts'
+import { type Cursor, type RelayedClient, type RemoteClient, SessionMoved, type SubscribeWish } from '../../../kernel/index.ts'
 
 const session_id = 'session_1'
 const epoch = 'ep_1'

@@ -4,8 +4,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
+import { Unreached } from '../../../features/peers/owner.ts'
 import { answering, Requests } from '../../../features/peers/requests.ts'
-import { AppError, type Asker, movedStatus, OwnerSilent, type Relays, Unreached } from '../../../kernel/index.ts'
+import { AppError, type Asker, movedStatus, OwnerSilent, type Relays } from '../../../kernel/index.ts'
 import { socketPair } from './socket-pair.ts'
 
 const timeout = 20_000

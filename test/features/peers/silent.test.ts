@@ -1,7 +1,9 @@
 /** Sessions whose server is there and says nothing, among others that a client asks for. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePack, type Place, Unreached } from '../../../kernel/index.ts'
+import { Peers } from '../../../features/peers/index.ts'
+import { type Place, Unreached } from '../../../features/peers/owner.ts'
+import { definePack } from '../../../kernel/index.ts'
 import type { Frame, SocketClient, TestKernel } from '../../../kernel/testing.ts'
 import { randomSource } from '../../helpers/random.ts'
 import { kernels, newSession, prompt, until } from './kernels.ts'
@@ -16,8 +18,9 @@ async function scene(t: Parameters<typeof kernels>[0]) {
   const taps: (() => void)[] = []
   const silence = definePack({
     name: 'silence',
-    setup(ctx) {
-      taps.push(() => ctx.tap(ctx.hooks.elsewhere, async id => (silent.has(id) ? place : undefined), { stage: -1 }))
+    needs: { peers: Peers },
+    setup(ctx, { peers }) {
+      taps.push(() => ctx.tap(peers.owner, async id => (silent.has(id) ? place : undefined), { stage: -1 }))
     }
   })
   const { servers, cwd } = await kernels(t, () => [{ text: 'Hello.' }], 2, [silence])

@@ -1,8 +1,9 @@
 /** A session that another server takes, or gives back, while it is asked for. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { type Place, Unreached, wayTo } from '../../../features/peers/owner.ts'
 import { ClientSessions } from '../../../features/peers/wherever.ts'
-import { type Cursor, defineEvent, type Place, Type, Unreached } from '../../../kernel/index.ts'
+import { type Cursor, defineEvent, Type } from '../../../kernel/index.ts'
 import { startHub } from '../../helpers/hub.ts'
 
 const worked = defineEvent({ type: 'session.worked', scope: 'session', durable: true, payload: Type.Object({}) })
@@ -27,8 +28,12 @@ async function losing(t: TestContext) {
     })
   }
   let place: Place | undefined
-  it.hub.clients.makeRemote = (client, ports) => new ClientSessions(client, ports)
-  it.hooks.elsewhere.tap('test', () => place as never)
+  const find = async () => place
+  it.hub.clients.elsewhere = {
+    others: true,
+    way: session_id => wayTo(session_id, find),
+    remote: (client, ports) => new ClientSessions(client, ports, find)
+  }
   const { epoch } = await it.hub.takeOver('s')
   it.hub.emit(worked, {}, { session_id: 's' })
   await it.hub.flushed('s')
