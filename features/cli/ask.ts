@@ -31,58 +31,56 @@ export interface Ask {
 /** Asks at the terminal of this process. */
 export const terminalAsk: Ask = {
   async confirm(message) {
-    const { confirm, isCancel } = await library()
+    const { confirm, isCancel } = await import('@clack/prompts')
     const answer = await confirm({ message: printable(message), initialValue: false, output: process.stderr })
     return !isCancel(answer) && answer
   },
   async secret(message) {
-    const { password, isCancel } = await library()
-    const answer = await password({ message, output: process.stderr })
-    if (isCancel(answer)) throw new CommandError('cancelled', 130)
-    return answer ?? ''
+    const answer = await answered(message, undefined, async ({ password }, asked) => (await password(asked)) ?? '')
+    if (answer === undefined) throw new CommandError('cancelled', 130)
+    return answer
   },
   async choose(message, choices, signal) {
-    const { select, isCancel } = await library()
-    const options = { message: printable(message), options: numbered(choices), output: process.stderr, ...(signal ? { signal } : {}) }
-    const at = await answered(() => select(options))
-    return isCancel(at) ? undefined : choices[at]?.value
+    const at = await answered(message, signal, ({ select }, asked) => select({ ...asked, options: numbered(choices) }))
+    return at === undefined ? undefined : choices[at]?.value
   },
   async chooseSome(message, choices, signal) {
-    const { multiselect, isCancel } = await library()
-    const shown = { message: printable(message), options: numbered(choices), required: true }
-    const chosen = await answered(() => multiselect({ ...shown, output: process.stderr, ...(signal ? { signal } : {}) }))
-    return isCancel(chosen) ? undefined : chosen.flatMap(at => choices[at]?.value ?? [])
+    const options = numbered(choices)
+    const chosen = await answered(message, signal, ({ multiselect }, asked) => multiselect({ ...asked, options, required: true }))
+    return chosen?.flatMap(at => choices[at]?.value ?? [])
   },
   async text(message, signal) {
-    const { text, isCancel } = await library()
-    const options = { message: printable(message), output: process.stderr, ...(signal ? { signal } : {}) }
-    const answer = await answered(() => text(options))
-    return isCancel(answer) ? undefined : (answer ?? '')
+    return await answered(message, signal, async ({ text }, asked) => (await text(asked)) ?? '')
   }
 }
 
-const library = () => import('@clack/prompts')
+interface Asked {
+  readonly message: string
+  readonly output: NodeJS.WriteStream
+  readonly signal?: AbortSignal | undefined
+}
 
-/** The library answers Ctrl+C as it does Escape. */
-async function answered<T>(ask: () => Promise<T>): Promise<T> {
+/** Undefined: it was cancelled. The library answers Ctrl+C as it does Escape: throws `Interrupted` then. */
+async function answered<T>(
+  message: string,
+  signal: AbortSignal | undefined,
+  ask: (library: typeof import('@clack/prompts'), asked: Asked) => Promise<T>
+): Promise<Exclude<T, symbol> | undefined> {
+  const library = await import('@clack/prompts')
   let interrupted = false
   const look = (_text: unknown, key: { ctrl?: boolean; name?: string } | undefined) => {
     interrupted ||= key?.ctrl === true && key.name === 'c'
   }
   process.stdin.on('keypress', look)
   try {
-    const answer = await ask()
+    const answer = await ask(library, { message: printable(message), output: process.stderr, signal })
     if (interrupted) throw new Interrupted()
-    return answer
+    return library.isCancel(answer) ? undefined : (answer as Exclude<T, symbol>)
   } finally {
     process.stdin.off('keypress', look)
   }
 }
 
-function numbered<T>(choices: readonly Choice<T>[]): { value: number; label: string; hint?: string }[] {
-  return choices.map(({ label, hint }, value) => ({
-    value,
-    label: printable(label),
-    ...(hint === undefined ? {} : { hint: printable(hint) })
-  }))
+function numbered<T>(choices: readonly Choice<T>[]) {
+  return choices.map(({ label, hint }, value) => ({ value, label: printable(label), hint: hint && printable(hint) }))
 }

@@ -93,13 +93,12 @@ export class Conversation {
   /** Sends a prompt; resolves to its id as soon as it is accepted. */
   async submit(text: string, model?: string): Promise<string> {
     const path = { session_id: this.#options.session_id }
-    const body = { content: [{ type: 'text' as const, text }], ...(model === undefined ? {} : { model }) }
-    const accepted = await unwrap(this.#client.rest.POST('/api/v1/sessions/{session_id}/prompts', { params: { path }, body })).catch(
-      (error: unknown) => {
-        throw withRemedy(error)
-      }
-    )
-    return accepted.prompt_id
+    const body = { content: [{ type: 'text' as const, text }], model }
+    const sending = this.#client.rest.POST('/api/v1/sessions/{session_id}/prompts', { params: { path }, body })
+    const { prompt_id } = await unwrap(sending).catch((error: unknown) => {
+      throw withRemedy(error)
+    })
+    return prompt_id
   }
 
   /** Resolves when no turn of the main agent runs. */

@@ -3,6 +3,7 @@ import { basename, dirname, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DeveloperError, type Pack } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
+import { ownDirectory } from './version.ts'
 
 /**
  * Puts what escaped from a callback down to the pack that its stack names, see `Pack.source`. `exception`: it was thrown, not a rejected
@@ -25,17 +26,13 @@ interface Culprit {
 
 const frame = /(?:^|[\s(])(file:\/\/[^\s)]+|\/[^\s)]+|[A-Za-z]:\\[^\s)]+):\d+:\d+\)?$/
 
-/** Where this program is installed: its own files are of no pack from elsewhere, though they may lie below its folder. */
-const here = dirname(fileURLToPath(import.meta.url))
-const ownFolder = here.includes(`${sep}dist${sep}`) ? here.slice(0, here.lastIndexOf(`${sep}dist${sep}`)) : dirname(dirname(here))
-
 /** Undefined: the stack, and those of its causes, name no file of a pack. */
 function culprit(error: unknown, packs: readonly Pick<Pack, 'name' | 'source'>[]): Culprit | undefined {
   const known: { name?: string; source?: string; folder: string }[] = packs.flatMap(({ name, source }) =>
     source === undefined ? [] : [{ name, source, folder: folderOf(source) }]
   )
   if (known.length === 0) return undefined
-  known.push({ folder: ownFolder })
+  known.push({ folder: ownDirectory().slice(0, -1) }) // its own files are of no pack from elsewhere, though they may lie below its folder
   for (let one = error, depth = 0; one instanceof Error && depth < 8; one = one.cause, depth++) {
     const owners = filesOf(one.stack ?? '').map(file => {
       const within = known.filter(({ folder }) => file.startsWith(folder + sep))

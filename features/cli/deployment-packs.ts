@@ -1,9 +1,12 @@
 /** The packs that a deployment names, imported and checked, and their options. */
-import { nearest, type Pack } from '../../kernel/index.ts'
+import { KernelInfo, nearest, type Pack, PackControl, Relays } from '../../kernel/index.ts'
 import { defaultConfig, defaultPacks, demoPacks, loadDefaultPack, loadDefaultPacks } from '../default-packs.ts'
 import type { Deployment } from './deployment.ts'
 import { checkPackNames } from './options.ts'
 import { productVersion } from './version.ts'
+
+/** Services that are there without a pack. */
+export const kernelServices: readonly string[] = [KernelInfo.id, PackControl.id, Relays.id]
 
 /**
  * The packs of a deployment in activation order for ties. What cannot be imported, and what has the name of another pack, is among them as

@@ -1,9 +1,9 @@
 /** Where a deployment comes from: flags first, then environment, then `[packs]` in `<home>/config.toml`. */
 import { join, resolve } from 'node:path'
 import { readRegularFile } from '../../kernel/home.ts'
-import { knownHome } from '../../kernel/index.ts'
+import { checker, knownHome, type Static, type TSchema, Type } from '../../kernel/index.ts'
 import type { FlagValues } from './flags.ts'
-import { type Isolation, type IsolationOptions, isolationOptions, type Origin } from './isolation/options.ts'
+import { type Isolation, isolationDefaults, type Origin } from './isolation/options.ts'
 
 export const demoModel = 'demo/demo'
 
@@ -46,88 +46,56 @@ export function listOf(value: string | undefined): string[] {
 export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<Deployment> {
   const home = homeOf(flags, env)
   const file = join(home, 'config.toml')
-  const { load, disable, require, ...others } = await packsTable(file)
+  const { load = [], disable = [], require = [], replace = {}, config = {}, faults, isolate = [], isolation } = await packsTable(file)
   return {
     home,
     load: [...load.map(spec => ({ spec, from: home })), ...(flags.pack ?? []).map(spec => ({ spec, from: process.cwd(), first: true }))],
     demo: flags.demo ?? false,
     disable: [...disable, ...(flags.disable ?? [])],
     require: [...require, ...(flags.require ?? [])],
-    ...others
-  }
-}
-
-interface PacksTable extends Omit<Deployment, 'home' | 'load' | 'demo'> {
-  readonly load: readonly string[]
-}
-
-const tableKeys: readonly string[] = ['load', 'disable', 'require', 'replace', 'config', 'faults', 'isolate', 'isolation']
-
-async function packsTable(file: string): Promise<PacksTable> {
-  const text = textOf(file)
-  const parsed = /packs|\\u/i.test(text) ? await parsedToml(file, text) : {} // a key may be spelled with escapes
-  const fault = (path: readonly string[], problem: string): Error => {
-    const { line, column } = placeOf(text, path)
-    return new Error(`${file}:${line}:${column}: ${path.join('.')} ${problem}`)
-  }
-  const record = (value: unknown, path: readonly string[]): Record<string, unknown> => {
-    if (value === undefined) return {}
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fault(path, 'must be a table')
-    return { ...value }
-  }
-  const table = record(parsed.packs, ['packs'])
-  const odd = Object.keys(table).find(key => !tableKeys.includes(key))
-  if (odd !== undefined) throw fault(['packs', odd], `is unknown; [packs] has ${tableKeys.join(', ')}`)
-  const strings = (key: string, problem = 'must be an array of strings'): string[] => {
-    const value = table[key] ?? []
-    if (!Array.isArray(value) || value.some(item => typeof item !== 'string')) throw fault(['packs', key], problem)
-    return value as string[]
-  }
-  const replace = record(table.replace, ['packs', 'replace'])
-  for (const [id, name] of Object.entries(replace)) {
-    if (typeof name !== 'string') throw fault(['packs', 'replace', id], 'must be the name of a pack')
-  }
-  const config = record(table.config, ['packs', 'config'])
-  for (const [name, options] of Object.entries(config)) record(options, ['packs', 'config', name])
-  const section = (key: string) => (table[key] === undefined ? undefined : record(table[key], ['packs', key]))
-  return {
-    load: strings('load'),
-    disable: strings('disable'),
-    require: strings('require'),
-    replace: replace as Record<string, string>,
+    replace,
     config,
-    faults: faultsOf(section('faults'), fault),
-    isolate: typeof table.isolate === 'boolean' ? table.isolate : strings('isolate', 'must be true, false or an array of strings'),
-    isolation: isolationOf(section('isolation') ?? {}, fault)
+    faults,
+    isolate,
+    isolation: { ...isolationDefaults, ...isolation }
   }
 }
 
-type Fault = (path: readonly string[], problem: string) => Error
+const table = { additionalProperties: false, must: 'be a table' }
+const names = Type.Array(Type.String(), { must: 'be an array of strings' })
+const tableOf = <S extends TSchema>(value: S) => Type.Record(Type.String(), value, { must: 'be a table' })
+const whole = (minimum: number) => Type.Integer({ minimum, must: `be a whole number of at least ${minimum}` })
 
-function isolationOf(given: Record<string, unknown>, fault: Fault): IsolationOptions {
-  const path = ['packs', 'isolation']
-  const odd = Object.keys(given).find(key => !Object.hasOwn(isolationOptions, key))
-  if (odd !== undefined) throw fault([...path, odd], `is unknown; [packs.isolation] has ${Object.keys(isolationOptions).join(', ')}`)
-  const whole = (key: keyof IsolationOptions): number => {
-    const [standard, least] = isolationOptions[key]
-    const value = given[key] ?? standard
-    if (!Number.isInteger(value) || (value as number) < least) throw fault([...path, key], `must be a whole number of at least ${least}`)
-    return value as number
-  }
-  return { memory_mb: whole('memory_mb'), hang_s: whole('hang_s'), restarts: whole('restarts') }
-}
+/** `must`: what is said of a value that does not fit. */
+const PacksTable = Type.Partial(
+  Type.Object({
+    load: names,
+    disable: names,
+    require: names,
+    replace: tableOf(Type.String({ must: 'be the name of a pack' })),
+    config: tableOf(tableOf(Type.Unknown())),
+    faults: Type.Object({ limit: whole(1), within_s: whole(1) }, table),
+    isolate: Type.Union([Type.Boolean(), names], { must: 'be true, false or an array of strings' }),
+    isolation: Type.Partial(Type.Object({ memory_mb: whole(128), hang_s: whole(1), restarts: whole(0) }), table)
+  }),
+  table
+)
 
-/** `faults = { limit = 20, within_s = 60 }`: both, whole and at least 1. */
-function faultsOf(given: Record<string, unknown> | undefined, fault: Fault): Deployment['faults'] {
-  if (given === undefined) return undefined
-  const odd = Object.keys(given).find(key => key !== 'limit' && key !== 'within_s')
-  if (odd !== undefined) throw fault(['packs', 'faults', odd], 'is unknown; [packs.faults] has limit, within_s')
-  const whole = (key: string): number => {
-    const value = given[key]
-    if (!Number.isInteger(value) || (value as number) < 1) throw fault(['packs', 'faults', key], 'must be a whole number of at least 1')
-    return value as number
-  }
-  return { limit: whole('limit'), within_s: whole('within_s') }
+async function packsTable(file: string): Promise<Static<typeof PacksTable>> {
+  const text = textOf(file)
+  const { packs = {} } = /packs|\\u/i.test(text) ? await parsedToml(file, text) : {} // a key may be spelled with escapes
+  const errors = [...checker(PacksTable).Errors(packs)]
+  const unknown = errors.find(({ message }) => message === 'Unexpected property')
+  const error = unknown ?? errors[0]
+  if (!error) return packs as Static<typeof PacksTable>
+  const keys = error.path.split('/').slice(1)
+  const path = ['packs', ...keys.map(key => key.replaceAll('~1', '/').replaceAll('~0', '~'))]
+  const { must, properties } = error.schema
+  const known = `is unknown; [${path.slice(0, -1).join('.')}] has ${Object.keys(properties ?? {}).join(', ')}`
+  // An item of a list has no place of its own.
+  const [at, problem] = unknown ? [path, known] : must ? [path, `must ${must}`] : [path.slice(0, -1), `must ${names.must}`]
+  const { line, column } = placeOf(text, at)
+  throw new Error(`${file}:${line}:${column}: ${at.join('.')} ${problem}`)
 }
 
 /** Empty when there is no such file. */

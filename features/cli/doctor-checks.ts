@@ -9,7 +9,7 @@ import { readRegularFile } from '../../kernel/home.ts'
 import { listInstances } from '../instances/index.ts'
 import { readDeployment } from './deployment.ts'
 import type { FlagValues } from './flags.ts'
-import { homeWarnings } from './home-warnings.ts'
+import { homeWarnings, openMode } from './home-warnings.ts'
 
 export interface Check {
   readonly subject: string
@@ -44,9 +44,9 @@ export async function homeChecks(home: string): Promise<Check[]> {
 /** A server does not start with such a token. */
 function tokenWarning(home: string): string[] {
   const path = tokenPath(home)
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (process.platform === 'win32' || !found || (found.mode & 0o077) === 0) return []
-  return [`the token ${path} can be read by other users, and no server starts with it; run: chmod 600 ${path}`]
+  return openMode(path) === undefined
+    ? []
+    : [`the token ${path} can be read by other users, and no server starts with it; run: chmod 600 ${path}`]
 }
 
 async function disk(home: string): Promise<Check> {

@@ -2,17 +2,20 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 
+/** Rights of others than the owner to what is at a path, as octal digits of its whole mode; undefined: there are none. */
+export function openMode(path: string): string | undefined {
+  const mode = process.platform === 'win32' ? 0 : (statSync(path, { throwIfNoEntry: false })?.mode ?? 0)
+  return (mode & 0o077) === 0 ? undefined : `0${(mode & 0o777).toString(8)}`
+}
+
 /** Can others read the home or the configuration, where keys and conversations are? One sentence each, with the remedy. */
 export function homeWarnings(home: string): string[] {
-  if (process.platform === 'win32') return []
-  const warnings: string[] = []
-  for (const [path, what, mode] of [
-    [home, 'the home', '700'],
-    [join(home, 'config.toml'), 'the configuration', '600']
-  ] as const) {
-    const found = statSync(path, { throwIfNoEntry: false })
-    if (!found || (found.mode & 0o077) === 0) continue
-    warnings.push(`${what} ${path} is open to other users (mode 0${(found.mode & 0o777).toString(8)}); run: chmod ${mode} ${path}`)
-  }
-  return warnings
+  const places = [
+    ['the home', home, '700'],
+    ['the configuration', join(home, 'config.toml'), '600']
+  ] as const
+  return places.flatMap(([what, path, meant]) => {
+    const mode = openMode(path)
+    return mode === undefined ? [] : [`${what} ${path} is open to other users (mode ${mode}); run: chmod ${meant} ${path}`]
+  })
 }

@@ -8,6 +8,7 @@ import { definePack, type Pack } from '../../kernel/index.ts'
 import { late, waitAtMost } from '../../kernel/lifecycle/wait.ts'
 import { eraserFor, native } from './erase-types.ts'
 import type { Isolation, Origin } from './isolation/options.ts'
+import { ownDirectory } from './version.ts'
 
 /** Time limit of an import, ms: a top-level await without end must not hold up the start. */
 const importLimitMs = 10_000
@@ -248,15 +249,12 @@ async function placeOf(error: unknown, entry: string): Promise<string> {
 
 const frame = /(?:^|[\s(])(file:\/\/\S+?|\/[^\s():]+):(\d+)/gm
 
-/** Where this program is installed, or its sources are: its own files are not those of a pack. */
-const ownFolder = fileURLToPath(new URL('../../', import.meta.url)).replace(/(?<=\/)dist\/$/, '')
-
 const pathOf = (file: string) => (file.startsWith('file:') ? fileURLToPath(file) : file)
 
 /** The topmost frame of a stack; where that is ours (the kernel refuses what a file declares), the topmost one in the folder of the file. */
 function frameOf(stack: string, entry: string): string | undefined {
   const frames = [...stack.matchAll(frame)].map(([, file = '', line]) => ({ path: pathOf(file).replace(/\?.*$/, ''), line }))
-  const isOurs = frames[0]?.path.startsWith(ownFolder)
+  const isOurs = frames[0]?.path.startsWith(ownDirectory())
   const found = isOurs ? frames.find(({ path }) => path.startsWith(`${dirname(entry)}/`)) : frames[0]
   return found && `${found.path}:${found.line}`
 }

@@ -3,9 +3,10 @@ import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { KernelInfo, type Pack, PackControl, Relays } from '../../kernel/index.ts'
+import type { Pack } from '../../kernel/index.ts'
 import { defaultPacks, demoPacks, loadDefaultPacks } from '../default-packs.ts'
 import { CommandError } from './command-error.ts'
+import { kernelServices } from './deployment-packs.ts'
 import type { Io } from './io.ts'
 import { forgetModule, loadPacks, sourceOf } from './load-pack.ts'
 
@@ -24,12 +25,7 @@ export async function packsAt(word: string): Promise<{ file: string; packs: Pack
 export async function checkPack(word: string, { out }: Io): Promise<number> {
   const { file, packs } = await packsAt(word)
   const others = await loadDefaultPacks([])
-  const known = new Set([
-    KernelInfo.id,
-    PackControl.id,
-    Relays.id,
-    ...[...others, ...packs].flatMap(one => one.provides.map(({ id }) => id))
-  ])
+  const known = new Set([...kernelServices, ...[...others, ...packs].flatMap(one => one.provides.map(({ id }) => id))])
   let bad = 0
   for (const pack of packs) {
     const faults = [

@@ -1,6 +1,6 @@
 /** `svc-code packs`: what the running server says of its packs, or what one would load. Nothing is started or made. */
 import { unwrap } from '../../client/index.ts'
-import { KernelInfo, type Pack, PackControl, Relays } from '../../kernel/index.ts'
+import type { Pack } from '../../kernel/index.ts'
 import { deploymentConfig } from '../../kernel/lifecycle/context.ts'
 import { listInstances } from '../instances/index.ts'
 import { factsOf, type PackItem } from '../packs/index.ts'
@@ -8,7 +8,7 @@ import { why } from './banner.ts'
 import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
 import { type Deployment, readDeployment } from './deployment.ts'
-import { deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
+import { deploymentPacks, deploymentWarnings, kernelServices } from './deployment-packs.ts'
 import { configuredWarnings } from './deployment-warnings.ts'
 import { json, table } from './io.ts'
 import { details, disabledRow, type Row, rowOf } from './pack-rows.ts'
@@ -22,13 +22,10 @@ export const packs: Runner = async ({ flags, words }, { env, out, err }) => {
   if (!server) {
     const [silent] = await listInstances(deployment.home)
     err(`${silent ? silence(silent) : `no server runs on ${deployment.home}`}: this is what one would load\n`)
-  } else
-    for (const text of await configuredWarnings(
-      flags,
-      env,
-      rows.map(({ name }) => name)
-    ))
-      err(`warning: ${text}\n`)
+  } else {
+    const served = rows.map(({ name }) => name)
+    for (const text of await configuredWarnings(flags, env, served)) err(`warning: ${text}\n`)
+  }
   const [name] = words
   const shown = name === undefined ? rows : rows.filter(row => row.name === name)
   if (name !== undefined && shown.length === 0) throw new CommandError(`no pack '${name}'; svc-code packs lists them`)
@@ -62,11 +59,7 @@ function foreseen(loaded: readonly Pack[], { config }: Deployment): Row[] {
   const row = (pack: Pack, state: string, reason: string) =>
     rows.set(pack.name, {
       ...factsOf(pack),
-      ...{ options: optionsOf(pack, config[pack.name]) },
-      name: pack.name,
-      state,
-      version: pack.version,
-      why: reason
+      ...{ name: pack.name, state, version: pack.version, why: reason, options: optionsOf(pack, config[pack.name]) }
     })
   const failed = new Set<Pack>()
   for (const pack of loaded) {
@@ -75,7 +68,7 @@ function foreseen(loaded: readonly Pack[], { config }: Deployment): Row[] {
     failed.add(pack)
     row(pack, 'Failed', reason)
   }
-  const provided = new Set([KernelInfo.id, PackControl.id, Relays.id])
+  const provided = new Set(kernelServices)
   let waiting = loaded.filter(pack => !failed.has(pack))
   for (let before = -1; waiting.length !== before; ) {
     before = waiting.length

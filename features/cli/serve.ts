@@ -1,5 +1,4 @@
 /** `svc-code serve`: starts the full server, says where it is and how to stop it, and ends gracefully on a signal. */
-
 import { readToken } from '../../kernel/access/token.ts'
 import { defaultPort, type KernelOptions } from '../../kernel/environment.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
@@ -28,24 +27,20 @@ export type Started = (kernel: Kernel) => () => void
 
 /** Runs until the server has stopped; resolves to the exit code. */
 export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (text: string) => void, started?: Started): Promise<number> {
+  const warn = (text: string) => out(`warning: ${text}\n`)
   if (!blankEnvironment(env) && process.platform === 'linux')
-    out('warning: commands of the agent can read the environment of this process in /proc; keep keys out of it\n')
+    warn('commands of the agent can read the environment of this process in /proc; keep keys out of it')
   const deployment = await readDeployment(flags, env)
   const options = kernelOptions(flags, env, deployment)
-  for (const warning of assertBind({
-    host: options.host ?? '127.0.0.1',
-    insecureNoTls: flags['insecure-no-tls'] ?? false,
-    password: options.password
-  })) {
-    out(`warning: ${warning}\n`)
-  }
+  const bind = { host: options.host ?? '127.0.0.1', insecureNoTls: flags['insecure-no-tls'], password: options.password }
+  assertBind(bind).forEach(warn)
   for (const odd of listOf(env.SVC_CODE_CORS_ORIGINS).filter(origin => !isOrigin(origin.replace(/\/$/, ''))))
-    out(`warning: ${odd} in SVC_CODE_CORS_ORIGINS is not an origin: give scheme, host and port only, such as https://app.example:8443\n`)
+    warn(`${odd} in SVC_CODE_CORS_ORIGINS is not an origin: give scheme, host and port only, such as https://app.example:8443`)
   const forgotten: unknown[] = []
   const collect = (reason: unknown) => forgotten.push(reason)
   process.on('unhandledRejection', collect) // of an import: there is no log yet
-  const packs = await deploymentPacks(deployment, warning => out(`warning: ${warning}\n`))
-  for (const warning of deploymentWarnings(deployment, packs)) out(`warning: ${warning}\n`)
+  const packs = await deploymentPacks(deployment, warn)
+  deploymentWarnings(deployment, packs).forEach(warn)
   const terminal = new Terminal(out)
   const kernel = await createKernel({
     ...options,
@@ -55,7 +50,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   })
   for (const warning of homeWarnings(kernel.home)) {
     kernel.log.warn(warning)
-    out(`warning: ${warning}\n`)
+    warn(warning)
   }
   const stop = onSignals(kernel, text => terminal.say(text))
   const faults = onFaults(kernel)
@@ -93,15 +88,16 @@ async function serverAt(home: string, port: number): Promise<number | undefined>
 const notHandled = 'a rejected promise was not handled'
 
 export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deployment: Deployment): Omit<KernelOptions, 'packs'> {
+  const { faults } = deployment
   return {
     home: deployment.home,
     product: 'svc-code',
     version: productVersion(),
     config: deploymentConfig(deployment),
     required: deployment.require,
-    ...(deployment.faults ? { faultLimit: { count: deployment.faults.limit, within_ms: deployment.faults.within_s * 1_000 } } : {}),
-    ...(flags.host === undefined ? {} : { host: flags.host }),
-    ...(flags.port === undefined ? {} : { port: Number(flags.port) }),
+    faultLimit: faults && { count: faults.limit, within_ms: faults.within_s * 1_000 },
+    host: flags.host,
+    port: flags.port === undefined ? undefined : Number(flags.port),
     log: { level: (flags['log-level'] ?? logLevelOf(env)) as LogLevel },
     password: env.SVC_CODE_PASSWORD || undefined,
     dangerousBypassAuth: flags['dangerous-bypass-auth'] ?? false,

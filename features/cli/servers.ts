@@ -28,22 +28,27 @@ export function urlOf({ host, port }: Pick<Instance, 'host' | 'port'>): string {
   return reachable(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
 }
 
-/** A client of a running server; the token is read when it is needed, because it may be replaced. */
-export function clientOf(home: string, instance: Instance): Client {
-  return createClient({ url: urlOf(instance), token: () => readToken(home) ?? '', client_id: 'svc-code-cli' })
+/** A client of a server of the home; the token is read when it is needed, because it may be replaced. */
+function clientAt(home: string, url: string): Client {
+  return createClient({ url, token: () => readToken(home) ?? '', client_id: 'svc-code-cli' })
 }
 
-const answers = (client: Client): Promise<boolean> =>
+export function reach(home: string, instance: Instance): Reached {
+  const url = urlOf(instance)
+  return { url, client: clientAt(home, url), instance }
+}
+
+const answers = ({ client }: Reached): Promise<boolean> =>
   unwrap(client.rest.GET('/api/v1/meta', { signal: AbortSignal.timeout(3_000) })).then(
     () => true,
     () => false
   )
 
 /** The oldest running server of the home that answers. */
-export async function runningServer(home: string): Promise<(Reached & { readonly instance: Instance }) | undefined> {
+export async function runningServer(home: string): Promise<Reached | undefined> {
   for (const instance of await listInstances(home)) {
-    const client = clientOf(home, instance)
-    if (await answers(client)) return { url: urlOf(instance), client, instance }
+    const server = reach(home, instance)
+    if (await answers(server)) return server
   }
   return undefined
 }
@@ -51,7 +56,7 @@ export async function runningServer(home: string): Promise<(Reached & { readonly
 /** Servers of the home that run and do not answer. */
 export async function silentServers(home: string): Promise<Instance[]> {
   const all = await listInstances(home)
-  return (await Promise.all(all.map(async one => ((await answers(clientOf(home, one))) ? [] : [one])))).flat()
+  return (await Promise.all(all.map(async one => ((await answers(reach(home, one))) ? [] : [one])))).flat()
 }
 
 export function silence(instance: Instance): string {
@@ -60,13 +65,13 @@ export function silence(instance: Instance): string {
 }
 
 /** As `runningServer`; throws when there is none. */
-export async function neededServer(home: string): Promise<Reached & { readonly instance: Instance }> {
+export async function neededServer(home: string): Promise<Reached> {
   const server = await runningServer(home)
   if (!server) throw new CommandError(`no server runs on ${home}; start one with: svc-code`)
   return server
 }
 
-export interface OwnServerOptions {
+interface OwnServerOptions {
   /** Packs beside those of the deployment. */
   readonly more?: readonly Pack[]
   /** Others see it and may use it. */
@@ -92,7 +97,7 @@ export async function withServer<T>(
     io.env,
     async kernel => {
       const { url } = kernel.address
-      const client = createClient({ url, token: () => readToken(home) ?? '', client_id: 'svc-code-cli' })
+      const client = clientAt(home, url)
       return await use({ url, client, instance: undefined }).finally(() => client.close())
     },
     options
@@ -127,7 +132,7 @@ export async function withKernel<T>(
       port: 0,
       required: visible ? (options.required ?? []) : [],
       packs: [...own, ...more],
-      ...(onOperatorLine ? { onOperatorLine } : {})
+      onOperatorLine
     })
     try {
       await kernel.start()

@@ -4,7 +4,7 @@ import { ApiError, type Client, type Data, unwrap } from '../../client/index.ts'
 import { lockHolder } from '../../kernel/index.ts'
 import { listInstances } from '../instances/index.ts'
 import { CommandError } from './command-error.ts'
-import { clientOf, type Reached, urlOf } from './servers.ts'
+import { type Reached, reach } from './servers.ts'
 
 export type Session = Data<'/api/v1/sessions', 'get'>['items'][number]
 
@@ -30,5 +30,5 @@ export async function ownerOf(home: string, reached: Reached, { id, workspace_id
   const holder = await lockHolder(join(home, 'sessions', workspace_id, id, 'lock'))
   if (!holder || holder.pid === reached.instance?.pid) return reached
   const instance = (await listInstances(home)).find(one => one.pid === holder.pid)
-  return instance ? { url: urlOf(instance), client: clientOf(home, instance), instance } : reached
+  return instance ? reach(home, instance) : reached
 }

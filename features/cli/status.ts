@@ -6,26 +6,29 @@ import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
 import { homeOf } from './deployment.ts'
 import { json, shortTime, table } from './io.ts'
-import { clientOf, urlOf } from './servers.ts'
+import { reach, urlOf } from './servers.ts'
 
 export const instances: Runner = async ({ flags }, { env, out }) => {
   const home = homeOf(flags, env)
   const running = await listInstances(home)
   if (flags.json) out(json(running.map(one => ({ ...one, url: urlOf(one) }))))
   else if (running.length === 0) out(`no server is running on ${home}\n`)
-  else
-    out(
-      table(
-        running.map(one => [
-          one.server_id,
-          urlOf(one),
-          `pid ${one.pid}`,
-          `since ${new Date(one.started_at).toISOString()}`,
-          one.host_version ?? ''
-        ])
-      )
-    )
+  else out(table(running.map(row)))
   return 0
+}
+
+function row(one: Instance): string[] {
+  const since = `since ${new Date(one.started_at).toISOString()}`
+  return [one.server_id, urlOf(one), `pid ${one.pid}`, since, one.host_version ?? '']
+}
+
+export const status: Runner = async ({ flags }, { env, out }) => {
+  const home = homeOf(flags, env)
+  const all = await Promise.all((await listInstances(home)).map(one => statusOf(home, one)))
+  if (flags.json) out(json({ home, servers: all }))
+  else if (all.length === 0) out(`no server runs on ${home}; start one with: svc-code\n`)
+  else out(all.map(shown).join('\n'))
+  return all.length > 0 ? 0 : 1
 }
 
 interface Status {
@@ -40,19 +43,11 @@ interface Status {
   readonly sessions?: { readonly total: number; readonly busy: number; readonly waiting_for_you: number }
 }
 
-export const status: Runner = async ({ flags }, { env, out }) => {
-  const home = homeOf(flags, env)
-  const all = await Promise.all((await listInstances(home)).map(one => statusOf(home, one)))
-  if (flags.json) out(json({ home, servers: all }))
-  else if (all.length === 0) out(`no server runs on ${home}; start one with: svc-code\n`)
-  else out(all.map(shown).join('\n'))
-  return all.length > 0 ? 0 : 1
-}
-
 async function statusOf(home: string, instance: Instance): Promise<Status> {
-  const { rest } = clientOf(home, instance)
+  const { url, client } = reach(home, instance)
+  const { rest } = client
   const base = {
-    url: urlOf(instance),
+    url,
     pid: instance.pid,
     version: instance.host_version,
     started_at: new Date(instance.started_at).toISOString()
@@ -66,16 +61,12 @@ async function statusOf(home: string, instance: Instance): Promise<Status> {
     return {
       ...base,
       packs: { active: meta.features.length - odd.length, not_active: odd },
-      ...(auth ? { model: { ready: auth.ready, default_model: auth.default_model, warnings: auth.warnings ?? [] } } : {}),
-      ...(list
-        ? {
-            sessions: {
-              total: list.items.length,
-              busy: list.items.filter(one => one.busy).length,
-              waiting_for_you: list.items.filter(one => one.pending_interaction !== 'none').length
-            }
-          }
-        : {})
+      model: auth && { ready: auth.ready, default_model: auth.default_model, warnings: auth.warnings ?? [] },
+      sessions: list && {
+        total: list.items.length,
+        busy: list.items.filter(one => one.busy).length,
+        waiting_for_you: list.items.filter(one => one.pending_interaction !== 'none').length
+      }
     }
   } catch (error) {
     return { ...base, error: plain(error) }
@@ -132,7 +123,7 @@ export const stop: Runner = async ({ words: [port], flags }, { env, out }) => {
 
 /** Asks over REST; a server without that route, or one that does not answer, gets the signal that asks for the same. */
 async function end(home: string, instance: Instance): Promise<void> {
-  const { rest } = clientOf(home, instance)
+  const { rest } = reach(home, instance).client
   const asked = await unwrap(rest.POST('/api/v1/shutdown', { signal: AbortSignal.timeout(5_000) })).catch(() => undefined)
   if (!asked) process.kill(instance.pid, 'SIGTERM')
   const gone = async () => !(await listInstances(home)).some(one => one.server_id === instance.server_id)

@@ -93,20 +93,16 @@ class IsolatedPack {
     const { name, version, description, area, config, errors, source, broken } = facts
     const tokens = (ids: PackFacts['needs']) => Object.fromEntries(Object.entries(ids).map(([key, id]) => [key, serviceToken(id)]))
     const declared = definePack({
-      name,
-      ...(version === undefined ? {} : { version }),
-      ...(description === undefined ? {} : { description }),
-      ...(area === undefined ? {} : { area }),
+      ...{ name, version, description, area, errors },
       needs: tokens(facts.needs),
       optional: tokens(facts.optional),
       provides: facts.provides.map(id => serviceToken(id)),
-      errors,
       setup: (ctx, services) => this.#setup(ctx as unknown as PackContext, services)
     })
     this.pack = {
       ...declared,
       config,
-      ...(broken === undefined ? {} : { broken: new Error(broken) }),
+      broken: broken === undefined ? undefined : new Error(broken),
       source,
       process: () => ({ pid: this.#process?.pid, memory_bytes: this.#process?.memory || undefined, restarts: this.#restarts })
     }

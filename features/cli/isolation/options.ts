@@ -27,9 +27,4 @@ export interface Isolation {
   readonly isolation?: IsolationOptions | undefined
 }
 
-/** Each option of `[packs.isolation]`: its default, and the least. */
-export const isolationOptions: Readonly<Record<keyof IsolationOptions, readonly [number, number]>> = {
-  memory_mb: [512, 128],
-  hang_s: [5, 1],
-  restarts: [10, 0]
-}
+export const isolationDefaults: IsolationOptions = { memory_mb: 512, hang_s: 5, restarts: 10 }

@@ -102,7 +102,7 @@ export class Peer {
       kept?.push(...signals)
       return new Promise((resolve, reject) => {
         this.#waiting.set(c, { resolve, reject, signals: kept ? [] : signals })
-        this.#wire.send({ c, t: target, ...(method === undefined ? {} : { m: method }), a: value }, bytes)
+        this.#wire.send({ c, t: target, m: method, a: value }, bytes)
       })
     } catch (error) {
       return Promise.reject(error)
@@ -119,7 +119,7 @@ export class Peer {
   tell(target: number, method: string | undefined, args: readonly unknown[]): void {
     if (this.#over) return
     const { value, bytes } = this.#written(args)
-    this.#wire.send({ t: target, ...(method === undefined ? {} : { m: method }), a: value }, bytes)
+    this.#wire.send({ t: target, m: method, a: value }, bytes)
   }
 
   /** Stands still until the other end has answered: with a value, a throw, or a promise that settles later. */
@@ -132,16 +132,7 @@ export class Peer {
     if (this.#over || !this.#wire.ask) throw this.#over ?? new Error('this end cannot stand still')
     const c = this.#next++
     const { value, bytes, signals } = this.#written(args, answers)
-    const { method, property } = member
-    const m = {
-      c,
-      s: 1,
-      t: target,
-      ...(method === undefined ? {} : { m: method }),
-      ...(property === undefined ? {} : { g: property }),
-      a: value
-    } as const
-    const answer = this.#wire.ask(m, bytes)
+    const answer = this.#wire.ask({ c, s: 1, t: target, m: member.method, g: member.property, a: value }, bytes)
     if (answer.message.p === 1) return new Promise((resolve, reject) => this.#waiting.set(c, { resolve, reject, signals }))
     this.#refs.endWritten(signals)
     const decoder = new Decoder(this.#refs, answer.bytes)
