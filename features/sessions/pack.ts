@@ -3,10 +3,12 @@ import { definePack, EventSubject, KernelInfo, Type } from '../../kernel/index.t
 import { Peers, PeerTopics } from '../peers/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
 import { Archive, sessionsTopic } from './archive.ts'
-import { Catalog, sessionsRoot } from './catalog.ts'
+import { Catalog } from './catalog.ts'
 import { stateStore } from './contract.ts'
 import { copiedState, newSessionId, rescueState } from './create.ts'
+import { sessionsRoot } from './disk.ts'
 import { sessionEvents } from './events.ts'
+import { removeUnfinished } from './filling.ts'
 import { Leases } from './leases.ts'
 import { newSessionRules } from './new-session-rules.ts'
 import { Owners } from './owners.ts'
@@ -127,7 +129,7 @@ export default definePack({
     ctx.own(() => table.closeAll())
     ctx.tap(ctx.hooks.started, () => ctx.background(() => discardLeft(root, ctx.streams, ctx.log)))
     if (ctx.config.take_over) ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.takeOverLeft(signal).finally(takenOver)))
-    ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.removeUnfinished()))
+    ctx.tap(ctx.hooks.started, () => ctx.background(() => removeUnfinished(root)))
     ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.warm()))
     ctx.tap(ctx.hooks.attachStream, async id => {
       if (!(await catalog.find(id))) return 'missing'

@@ -3,9 +3,10 @@
  * more; then its journal of events and the directory itself are deleted. What a crash leaves of that goes at the next start.
  */
 import { randomBytes } from 'node:crypto'
-import { readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AppError, type Logger, PersistenceFailed, type Streams } from '../../kernel/index.ts'
+import { names } from './disk.ts'
 
 const removedForm = /^\.removed-(session_[A-Za-z0-9_-]{1,128})-[0-9a-f]{12}$/
 
@@ -45,8 +46,4 @@ export async function discardLeft(root: string, streams: Pick<Streams, 'remove'>
       )
     }
   }
-}
-
-function names(dir: string): Promise<string[]> {
-  return readdir(dir).catch(() => []) // no sessions yet, or a file
 }
