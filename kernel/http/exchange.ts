@@ -19,8 +19,8 @@ export interface Exchange extends RequestInfo {
   readonly gone: boolean
   /** Headers are out: an error can only cut the answer. */
   readonly begun: boolean
-  /** Calls once when the asker goes away before the answer is complete; returns the undo. */
-  onGone(listener: () => void): () => void
+  /** Aborts when the asker goes away before the answer is complete. */
+  readonly signal: AbortSignal
   /** The JSON body; undefined without one. Rejects with a 40001. */
   body(limit: number): Promise<unknown>
   /** Makes `stream` ready for the handler of a `bodyType: 'stream'` route. Throws a 40001 for a body announced larger than `limit`. */
@@ -63,6 +63,7 @@ export class HttpExchange implements Exchange {
   stream: Readable
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
+  #gone: AbortController | undefined
   /** The JSON body, once it was read. */
   #held: Promise<Buffer | undefined> | undefined
   /** Bytes of an unread body up to which the connection is kept. */
@@ -92,14 +93,17 @@ export class HttpExchange implements Exchange {
     return this.#res.headersSent
   }
 
-  onGone(listener: () => void): () => void {
+  get signal(): AbortSignal {
+    if (this.#gone) return this.#gone.signal
+    const gone = new AbortController()
+    this.#gone = gone
     const res = this.#res
     const closed = () => {
-      if (!res.writableFinished) listener()
+      if (!res.writableFinished) gone.abort(developerError('client_gone'))
     }
     if (res.destroyed) closed()
     else res.once('close', closed)
-    return () => res.off('close', closed)
+    return gone.signal
   }
 
   async body(limit: number): Promise<unknown> {
@@ -175,21 +179,15 @@ export class HttpExchange implements Exchange {
   async relay(way: Way, limit: number | undefined): Promise<number | undefined> {
     const req = this.#req
     const res = this.#res
-    const gone = new AbortController()
-    const forget = this.onGone(() => gone.abort(developerError('client_gone')))
-    try {
-      const body = limit !== undefined ? await this.#bytes(limit) : this.#hasBody ? req : undefined
-      const reply = await way.relay(this, body, gone.signal)
-      if (!reply) return undefined
-      const keep = this.#mayKeep
-      res.writeHead(reply.status, { ...reply.headers, ...(keep ? {} : { connection: 'close' }) })
-      await pipeline(reply.body, res, { end: keep })
-      if (!req.complete) swallow(req, res, { keep, patient: this.#isKnown })
-      else if (!keep) res.end()
-      return reply.status
-    } finally {
-      forget()
-    }
+    const body = limit !== undefined ? await this.#bytes(limit) : this.#hasBody ? req : undefined
+    const reply = await way.relay(this, body, this.signal)
+    if (!reply) return undefined
+    const keep = this.#mayKeep
+    res.writeHead(reply.status, { ...reply.headers, ...(keep ? {} : { connection: 'close' }) })
+    await pipeline(reply.body, res, { end: keep })
+    if (!req.complete) swallow(req, res, { keep, patient: this.#isKnown })
+    else if (!keep) res.end()
+    return reply.status
   }
 
   get #hasBody(): boolean {

@@ -68,6 +68,7 @@ export class InjectedExchange implements Exchange {
   readonly remote_address = null
   readonly relayed = false
   readonly began = performance.now()
+  readonly signal: AbortSignal
   readonly #input: InjectInput
   stream: Readable
   #answer: Injected | undefined
@@ -79,28 +80,22 @@ export class InjectedExchange implements Exchange {
     this.headers = input.headers ?? {}
     this.principal = input.principal ?? inProcess
     this.stream = input.stream ?? Readable.from([])
+    this.signal = input.signal ?? new AbortController().signal
     this.#input = input
   }
 
   /** What the pipeline answered. Throws when the caller went away first. */
   answer(): Injected {
-    if (!this.#answer) throw this.#input.signal?.reason ?? developerError('request_unanswered')
+    if (!this.#answer) throw this.signal.reason ?? developerError('request_unanswered')
     return this.#answer
   }
 
   get gone(): boolean {
-    return this.#input.signal?.aborted === true
+    return this.signal.aborted
   }
 
   get begun(): boolean {
     return this.#answer !== undefined
-  }
-
-  onGone(listener: () => void): () => void {
-    const { signal } = this.#input
-    if (signal?.aborted) listener()
-    signal?.addEventListener('abort', listener)
-    return () => signal?.removeEventListener('abort', listener)
   }
 
   /** A copy, as JSON carries it: handler and caller share nothing. */
@@ -130,8 +125,8 @@ export class InjectedExchange implements Exchange {
   }
 
   async relay(way: Way): Promise<number | undefined> {
-    const { id, method, url, headers, principal, remote_address } = this
-    const { body: given, stream, signal = new AbortController().signal } = this.#input
+    const { id, method, url, headers, principal, remote_address, signal } = this
+    const { body: given, stream } = this.#input
     const body = given === undefined ? undefined : Buffer.from(JSON.stringify(given))
     const asked = { id, method, url, headers: { ...headers, ...(body === undefined ? {} : jsonHeaders) }, principal, remote_address }
     const reply = await way.relay(asked, body ?? stream, signal)

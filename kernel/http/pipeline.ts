@@ -23,7 +23,7 @@ import {
 } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
-import { isPromise, yieldToLoop } from '../lifecycle/wait.ts'
+import { firstAbort, isPromise, yieldToLoop } from '../lifecycle/wait.ts'
 import { coerce, problems, type TObject, type TSchema, tidy } from '../schema.ts'
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
@@ -271,8 +271,7 @@ class HandlerInput {
   readonly #exchange: Exchange
   readonly #work: Work
   #request: RequestInfo | undefined
-  #abort: AbortController | undefined
-  #undo: (() => void) | undefined
+  #either: ReturnType<typeof firstAbort> | undefined
 
   /** `body` checks it, once. */
   constructor(params: unknown, query: unknown, body: (() => unknown) | undefined, exchange: Exchange, work: Work) {
@@ -294,26 +293,13 @@ class HandlerInput {
 
   /** Aborts when the client goes away before the reply is complete, or when the pack unloads. */
   get signal(): AbortSignal {
-    if (this.#abort) return this.#abort.signal
-    const abort = new AbortController()
-    this.#abort = abort
-    const { signal } = this.#work
-    const unloaded = () => abort.abort(signal.reason)
-    if (signal.aborted) unloaded()
-    else {
-      signal.addEventListener('abort', unloaded)
-      const forget = this.#exchange.onGone(() => abort.abort(developerError('client_gone')))
-      this.#undo = () => {
-        signal.removeEventListener('abort', unloaded)
-        forget()
-      }
-    }
-    return abort.signal
+    this.#either ??= firstAbort(this.#work.signal, this.#exchange.signal)
+    return this.#either.signal
   }
 
   /** The reply is complete: nothing aborts any more. */
   close(): void {
-    this.#undo?.()
+    this.#either?.end()
   }
 }
 
