@@ -28,8 +28,6 @@ interface Addressed {
   readonly spec: EventSpec
   readonly session_id: string
   readonly subject: string
-  /** It reaches every connection, whatever that subscribed to. */
-  readonly everyone: boolean
   /** The only subscriber that gets it; undefined: all. */
   readonly only: Connection | undefined
   /** Another server of the home told it. */
@@ -81,27 +79,27 @@ export function draftEvent(
   spec: EventSpec,
   payload: unknown,
   target: EventTarget,
-  about: Pick<Draft, 'everyone' | 'subject'> & { readonly at: Date; readonly rule: SubjectRule | undefined }
+  about: { readonly subject: string; readonly at: Date; readonly rule: SubjectRule | undefined }
 ): Draft {
   const { session_id, offset, time, only } = target
-  const { everyone, subject, at, rule } = about
+  const { subject, at, rule } = about
   const fields: Record<string, unknown> = { type: spec.type }
   if (rule) fields[rule.field] = subject
   fields.sessionId = session_id
   if (time !== undefined) fields.time = at.getTime()
   Object.assign(fields, payload)
   fields.type = spec.type
-  return { spec, everyone, only, session_id, subject, timestamp: at.toISOString(), offset, text: JSON.stringify(fields) }
+  return { spec, only, session_id, subject, timestamp: at.toISOString(), offset, text: JSON.stringify(fields) }
 }
 
 /** Guess for what a frame takes beside its bytes. */
 const frameBytes = 512
 
 export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {
-  const { spec, session_id, subject, everyone, only, text, foreign = false } = draft
+  const { spec, session_id, subject, only, text, foreign = false } = draft
   const size = text.length + frameBytes
   const line = frameLine(draft, seq, epoch)
-  return { spec, session_id, subject, everyone, only, foreign, seq, epoch, size, line, wire: line.subarray(0, line.length - 1) }
+  return { spec, session_id, subject, only, foreign, seq, epoch, size, line, wire: line.subarray(0, line.length - 1) }
 }
 
 const typeAt = '{"type":"'.length

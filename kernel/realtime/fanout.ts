@@ -2,7 +2,7 @@
 import type { SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import type { ClientConnection } from './connection.ts'
-import { type EventFrame, onceKey, resyncFrame } from './event-frame.ts'
+import { type EventFrame, onceKey, reachesEveryone, resyncFrame } from './event-frame.ts'
 
 export class Fanout {
   readonly #env: Environment
@@ -40,7 +40,7 @@ export class Fanout {
   /** Takes a frame from its stream, in order. What is written in one go leaves together (`SocketTransport.send`). */
   deliver(frame: EventFrame): void {
     const { spec, session_id, subject, only, wire } = frame
-    if (frame.everyone && !only) {
+    if (reachesEveryone(spec) && !only) {
       this.#toEveryone(frame)
       return
     }

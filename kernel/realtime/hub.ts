@@ -72,11 +72,10 @@ export class Hub implements Streams {
     const at = to.time ?? this.#env.now()
     const rule = this.#rule
     const subject = subjectOf(payload, to, rule)
-    const everyone = reachesEveryone(spec)
     if (this.#ended || this.#removed.has(session_id)) this.#env.log.debug({ event: spec.type, session_id }, 'an event came after the end')
     // Volatile session events that nobody would get are not even serialised.
-    else if (spec.durable || everyone || this.fanout.subscribers(session_id) > 0)
-      this.#table.get(session_id).push(draftEvent(spec, payload, to, { everyone, subject, at, rule }))
+    else if (spec.durable || reachesEveryone(spec) || this.fanout.subscribers(session_id) > 0)
+      this.#table.get(session_id).push(draftEvent(spec, payload, to, { subject, at, rule }))
     if (to.only) return
     this.#untold.push({ type: spec.type, payload, session_id, subject, durable: spec.durable, offset: to.offset, at })
     if (!this.#telling) this.#tell()
@@ -194,7 +193,7 @@ export class Hub implements Streams {
     const spec = this.#specs.get(event.type)
     if (this.#ended || !spec) return // of a pack that is not active here
     const { timestamp, offset, payload } = JSON.parse(event.frame.toString('utf8')) as JournaledEvent & { offset?: number }
-    const facts = { everyone: true, only: undefined, session_id: globalStream, subject: '', foreign: true }
+    const facts = { only: undefined, session_id: globalStream, subject: '', foreign: true }
     this.#table.get(globalStream).push({ spec, ...facts, timestamp, offset, text: JSON.stringify(payload) })
   }
 

@@ -9,18 +9,13 @@ const fullBytes = 64 * 1024
 /** A client that does not take what was sent before a close is left after this. */
 const closeGraceMs = 1000
 
-interface Message {
-  readonly bytes: Buffer
-  readonly binary: boolean
-}
-
 export class LocalTransport extends EventEmitter implements Transport {
   readonly #client: LocalClient
   readonly #log: Logger
-  readonly #messages: Message[] = []
+  /** The client has taken, or refused, what was sent so far. */
+  #taken: Promise<void> = Promise.resolve()
   #pending = 0
-  #running = false
-  #end: { readonly code: number; readonly reason: string } | undefined
+  #closing = false
   #over = false
   #paused = false
   #senders: (() => void)[] = []
@@ -32,7 +27,7 @@ export class LocalTransport extends EventEmitter implements Transport {
   }
 
   get open(): boolean {
-    return !this.#end
+    return !this.#closing
   }
 
   get pending(): number {
@@ -43,11 +38,11 @@ export class LocalTransport extends EventEmitter implements Transport {
     return this.#pending > fullBytes
   }
 
+  /** The client gets it behind what was sent before, never inside this call. */
   send(bytes: Buffer, binary: boolean): void {
     if (!this.open) return
-    this.#messages.push({ bytes, binary })
     this.#pending += bytes.length
-    if (!this.#running) void this.#run()
+    this.#taken = this.#taken.then(() => this.#give(bytes, binary))
   }
 
   pause(): void {
@@ -66,37 +61,33 @@ export class LocalTransport extends EventEmitter implements Transport {
 
   /** What was sent before is given to the client first. */
   close(code: number, reason: string): void {
-    if (this.#end) return
-    this.#end = { code, reason }
-    if (!this.#running) this.finish(code, reason)
-    else setTimeout(() => this.finish(code, reason), closeGraceMs).unref()
+    if (this.#closing) return
+    this.#closing = true
+    const finish = () => this.finish(code, reason)
+    if (this.#pending === 0) finish()
+    else void this.#taken.then(finish)
+    setTimeout(finish, closeGraceMs).unref()
   }
 
   /** The end, whatever waits. */
   finish(code: number, reason: string): void {
     if (this.#over) return
-    this.#end ??= { code, reason }
+    this.#closing = true
     this.#over = true
-    this.#messages.length = 0
     this.resume()
     this.emit('close')
     this.#client.closed?.(code, reason)
   }
 
-  async #run(): Promise<void> {
-    this.#running = true
-    await null // never inside the call that sends
-    for (let next = this.#messages.shift(); next && !this.#over; next = this.#messages.shift()) {
-      try {
-        await this.#client.message(next.bytes, next.binary)
-      } catch (err) {
-        this.#log.warn({ err }, 'a client in this process failed')
-        this.finish(1011, 'client failed')
-      }
-      this.#pending -= next.bytes.length
-      if (this.#pending === 0) this.emit('drain')
+  async #give(bytes: Buffer, binary: boolean): Promise<void> {
+    if (this.#over) return
+    try {
+      await this.#client.message(bytes, binary)
+    } catch (err) {
+      this.#log.warn({ err }, 'a client in this process failed')
+      this.finish(1011, 'client failed')
     }
-    this.#running = false
-    if (this.#end) this.finish(this.#end.code, this.#end.reason)
+    this.#pending -= bytes.length
+    if (this.#pending === 0) this.emit('drain')
   }
 }

@@ -124,7 +124,7 @@ export function witnessedEvents(kernel: Kernel, blame: (fault: Error) => void): 
     const declared = kernel.declarations()
     const spec = declared.events.find(each => each.type === type)
     if (!spec) return // of a pack that has gone
-    const about = { everyone: false, subject, at, rule: declared.subject }
+    const about = { subject, at, rule: declared.subject }
     const draft = draftEvent(spec, payload, { session_id, ...(offset === undefined ? {} : { offset }) }, about)
     const frame = JSON.parse(frameLine(draft, 1, 'ep').toString()) as { readonly type: string }
     const fault = witness.frame({ declared, frame, asked: undefined })

@@ -19,8 +19,9 @@ interface Facts {
 }
 
 function frame(text: string, { spec = typed, everyone = false, ...target }: Facts = {}) {
-  const about = { everyone, subject: 'main', at: new Date(0), rule: undefined }
-  return numberFrame(draftEvent(spec, { text }, { session_id: 's1', ...target }, about), 1, 'e')
+  const about = { subject: 'main', at: new Date(0), rule: undefined }
+  const sent = everyone ? { ...spec, deliver: 'everyone' as const } : spec
+  return numberFrame(draftEvent(sent, { text }, { session_id: 's1', ...target }, about), 1, 'e')
 }
 
 /** A connection that writes down the texts of its frames. */
