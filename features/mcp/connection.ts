@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
-import { firstAbort } from '../../kernel/index.ts'
+import { firstAbort, untilAborted, waitAtMost } from '../../kernel/index.ts'
 import type { Shell } from '../tools-shell/index.ts'
 import type { RemoteConfig, StdioConfig } from './config.ts'
 import type { Form } from './elicitation.ts'
@@ -45,7 +45,7 @@ export interface ConnectPorts {
   /** Users can be asked what servers want to know. */
   readonly asks: () => boolean
   /** Limit of the start without one in the configuration of the server, ms. */
-  readonly startupMs: number
+  readonly startupMs: () => number
   readonly limits: ServerLimits
 }
 
@@ -96,7 +96,8 @@ export async function connect(
   events: ConnectionEvents
 ): Promise<Connection> {
   const { config } = entry
-  const limit = AbortSignal.timeout(config.startupTimeoutMs ?? ports.startupMs)
+  const startupMs = () => config.startupTimeoutMs ?? ports.startupMs()
+  const limit = AbortSignal.timeout(startupMs())
   const starting = AbortSignal.any([signal, limit])
   const sdk = await loadSdk()
   const made = config.transport === 'stdio' ? stdioTransport(entry, config, cwd, ports, sdk) : remoteTransport(entry, config, ports, sdk)
@@ -109,9 +110,7 @@ export async function connect(
   let open = true
   const close = async () => {
     open = false
-    if ('terminateSession' in made.transport) {
-      await Promise.race([made.transport.terminateSession().catch(() => undefined), pause(graceMs)])
-    }
+    if ('terminateSession' in made.transport) await waitAtMost(made.transport.terminateSession(), graceMs).catch(() => undefined)
     await client.close()
   }
   const list = async (within: AbortSignal) => {
@@ -132,7 +131,7 @@ export async function connect(
     return { tools, omitted }
   }
   try {
-    await within(starting, client.connect(made.transport as Transport, { signal: starting, timeout: longest }))
+    await untilAborted(client.connect(made.transport as Transport, { signal: starting, timeout: longest }), starting)
     // Also while the first list is on its way: that one may be what it was before.
     let changed = false
     let toolsChanged = () => {
@@ -159,20 +158,14 @@ export async function connect(
       call: (name, args, options) =>
         calls.run(options, late => {
           const { signal, end } = firstAbort(options.signal, late) // the library listens to it, and never stops
-          const called = client.request({ method: 'tools/call', params: { name, arguments: { ...args } } }, sdk.CallToolResultSchema, {
-            signal,
-            timeout: longest,
-            onprogress: ({ progress: done, total, message }) =>
-              options.progress({
-                ...(message === undefined ? {} : { text: message }),
-                ...(total ? { percent: Math.min(100, (done / total) * 100) } : {})
-              })
-          })
-          return called.finally(end)
+          const onprogress = ({ progress: done, total, message }: { progress: number; total?: number; message?: string }) =>
+            options.progress({ text: message, percent: total ? Math.min(100, (done / total) * 100) : undefined })
+          const request = { method: 'tools/call', params: { name, arguments: { ...args } } } as const
+          return client.request(request, sdk.CallToolResultSchema, { signal, timeout: longest, onprogress }).finally(end)
         }),
       async refresh() {
         const before = listed
-        listed = await list(AbortSignal.timeout(config.startupTimeoutMs ?? ports.startupMs))
+        listed = await list(AbortSignal.timeout(startupMs()))
         return !isDeepStrictEqual(before, listed)
       },
       async ping() {
@@ -183,7 +176,7 @@ export async function connect(
   } catch (error) {
     open = false
     void close().catch(() => undefined) // what is left of a start that failed
-    throw reasonOf(error, { signal, limit, trouble: made.trouble(), ms: config.startupTimeoutMs ?? ports.startupMs })
+    throw reasonOf(error, { signal, limit, trouble: made.trouble(), ms: startupMs() })
   }
 }
 
@@ -285,15 +278,3 @@ function reasonOf(error: unknown, { signal, limit, trouble, ms }: Circumstances)
   if (code === 401 || name === 'UnauthorizedError') return new NeedsAuth('the server wants a login')
   return new Error((trouble ?? message).slice(0, 2000), { cause: error })
 }
-
-/** Rejects when the signal aborts, whatever the work does. */
-function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort)) // however it ends, also when nobody waits any more
-    if (signal.aborted) onAbort()
-  })
-}
-
-const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms).unref())

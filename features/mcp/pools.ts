@@ -7,13 +7,7 @@ import { type PoolListener, type PoolPorts, ServerPool } from './pool.ts'
 import { createRemoteFetch } from './remote.ts'
 import { PoolTools, type ToolsPorts } from './tools.ts'
 
-export interface PoolsPorts extends Omit<PoolPorts, 'remote' | 'startupMs'> {
-  readonly startupMs: () => number
-  readonly toolMs: () => number
-  readonly images: ToolsPorts['images']
-  readonly ask: ToolsPorts['ask']
-  readonly login: ToolsPorts['login']
-}
+export interface PoolsPorts extends Omit<PoolPorts, 'remote'>, Omit<ToolsPorts, 'collision'> {}
 
 /** What a session has of its pool. */
 export interface Use {
@@ -31,13 +25,11 @@ interface Shared {
 }
 
 export class Pools {
-  readonly #ports: PoolsPorts
-  readonly #remote: PoolPorts['remote']
+  readonly #ports: PoolsPorts & PoolPorts
   readonly #shared = new Map<string, Shared>()
 
   constructor(ports: PoolsPorts) {
-    this.#ports = ports
-    this.#remote = createRemoteFetch(ports.limits.messageBytes)
+    this.#ports = { ...ports, remote: createRemoteFetch(ports.limits.messageBytes) }
   }
 
   /** The pool of the directory, until the use is closed. */
@@ -75,7 +67,7 @@ export class Pools {
   }
 
   async probe(entry: Entry, cwd: string, signal: AbortSignal): Promise<readonly McpTool[]> {
-    const connection = await connect(entry, cwd, this.#poolPorts(), signal, { closed() {}, toolsChanged() {} })
+    const connection = await connect(entry, cwd, this.#ports, signal, { closed() {}, toolsChanged() {} })
     const { tools } = connection
     await connection.close().catch((err: unknown) => this.#ports.log.warn({ err, server: entry.name }, 'an MCP server could not be ended'))
     return tools
@@ -85,32 +77,18 @@ export class Pools {
     const all = [...this.#shared.values()]
     this.#shared.clear()
     await Promise.all(all.map(({ pool }) => pool.close()))
-    await this.#remote.close()
+    await this.#ports.remote.close()
   }
 
   #make(cwd: string): Shared {
-    const pool = new ServerPool(cwd, this.#poolPorts())
+    const pool = new ServerPool(cwd, this.#ports)
     const tools = new PoolTools(pool, {
-      toolMs: this.#ports.toolMs,
-      images: this.#ports.images,
-      ask: this.#ports.ask,
-      login: this.#ports.login,
+      ...this.#ports,
       collision: (name, { name: server }) =>
         this.#ports.log.warn({ name, server }, 'two tools of MCP servers have one name; the later one is left out')
     })
     const shared = { pool, tools, users: 0 }
     this.#shared.set(cwd, shared)
     return shared
-  }
-
-  #poolPorts(): PoolPorts {
-    const { startupMs, ...ports } = this.#ports
-    return {
-      ...ports,
-      remote: this.#remote,
-      get startupMs() {
-        return startupMs()
-      }
-    }
   }
 }

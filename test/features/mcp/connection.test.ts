@@ -32,7 +32,7 @@ function portsTo(pages: readonly (readonly string[])[], tools: number): ConnectP
     version: '1',
     tokens: () => undefined,
     asks: () => false,
-    startupMs: 10_000,
+    startupMs: () => 10_000,
     limits: { tools, messageBytes: 1000, messagesPerSecond: 1 }
   }
 }
@@ -175,7 +175,7 @@ test('a start that is given up while the library still loads rejects, and nothin
     version: '1',
     tokens: () => undefined,
     asks: () => false,
-    startupMs: 1000,
+    startupMs: () => 1000,
     limits: { tools: 1, messageBytes: 1000, messagesPerSecond: 1 }
   }
   const config = { transport: 'http', url: 'http://127.0.0.1:1/mcp' } as const
