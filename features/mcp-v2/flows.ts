@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { OAuthClientProvider, OAuthDiscoveryState } from '@modelcontextprotocol/sdk/client/auth.js'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
-import { AppError, invalid } from '../../kernel/index.ts'
+import { AppError, invalid, late, untilAborted, waitAtMost } from '../../kernel/index.ts'
 import type { Entry, RemoteConfig } from '../mcp/index.ts'
 import { OauthFailed } from './contract.ts'
 import { type CredentialBook, canonicalUrl, idOf } from './credentials.ts'
@@ -258,20 +258,10 @@ export class Flows {
       throw invalid([{ path: 'body.flowId', message }])
     }
     flow.touch()
-    let timer: NodeJS.Timeout | undefined
-    let onAbort = () => {}
-    const early = new Promise<'late' | 'gone'>(resolve => {
-      timer = setTimeout(resolve, timeoutMs, 'late')
-      onAbort = () => resolve('gone')
-      signal.addEventListener('abort', onAbort, { once: true })
-    })
-    const outcome = await Promise.race([flow.outcome.then(problem => ({ problem })), early])
-    clearTimeout(timer)
-    signal.removeEventListener('abort', onAbort)
-    if (outcome === 'gone') throw signal.reason
-    if (outcome === 'late') throw new AppError(OauthFailed, { message: 'the login was not finished in time' })
+    const problem = await untilAborted(waitAtMost(flow.outcome, timeoutMs), signal)
+    if (problem === late) throw new AppError(OauthFailed, { message: 'the login was not finished in time' })
     this.#byId.delete(flowId)
-    if (outcome.problem !== undefined) throw new AppError(OauthFailed, { message: outcome.problem })
+    if (problem !== undefined) throw new AppError(OauthFailed, { message: problem })
   }
 
   /** The flow goes on for others who began it. */

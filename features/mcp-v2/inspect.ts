@@ -1,5 +1,5 @@
 /** Which servers want a login: as their configuration and the tokens on disk say, and as a connection shows. */
-import { homeOfUser, type Static } from '../../kernel/index.ts'
+import { aFewAtOnce, homeOfUser, type Static } from '../../kernel/index.ts'
 import { type Entry, type Mcp, NeedsAuth, type RemoteConfig, redacted } from '../mcp/index.ts'
 import { isShared, locatorOf, sharedText } from './catalog.ts'
 import type { Inspection } from './contract.ts'
@@ -16,35 +16,20 @@ type Status = Pick<Static<typeof Inspection>, 'authStatus' | 'checkedAt' | 'erro
 /** Connections at once. */
 const atOnce = 8
 
-/** Whom to ask: every candidate, nobody, or those of which nothing is known. */
-export type Verify = boolean | undefined
-
-export async function statuses(
-  targets: readonly Entry[],
-  all: readonly Entry[],
-  cwd: string | undefined,
-  verify: Verify,
-  signal: AbortSignal,
-  ports: InspectPorts
-): Promise<readonly Status[]> {
-  const found: Status[] = []
-  const next = targets.entries()
-  await Promise.all(
-    Array.from({ length: atOnce }, async () => {
-      for (const [at, entry] of next) found[at] = await statusOf(entry, all, cwd, verify, signal, ports)
-    })
-  )
-  return found
+export interface Asked {
+  /** Every server of the directory: a name may be shared. */
+  readonly all: readonly Entry[]
+  readonly cwd: string | undefined
+  /** Whom to ask: every candidate, nobody, or those of which nothing is known. */
+  readonly verify: boolean | undefined
+  readonly signal: AbortSignal
 }
 
-async function statusOf(
-  entry: Entry,
-  all: readonly Entry[],
-  cwd: string | undefined,
-  verify: Verify,
-  signal: AbortSignal,
-  { mcp, book, now }: InspectPorts
-): Promise<Status> {
+/** In the order of the targets. */
+export const statuses = (targets: readonly Entry[], asked: Asked, ports: InspectPorts): Promise<readonly Status[]> =>
+  aFewAtOnce(targets, atOnce, entry => statusOf(entry, asked, ports))
+
+async function statusOf(entry: Entry, { all, cwd, verify, signal }: Asked, { mcp, book, now }: InspectPorts): Promise<Status> {
   const { config } = entry
   if (config.enabled === false || config.transport === 'stdio') return { authStatus: 'not-applicable' }
   if (config.bearerTokenEnvVar !== undefined) return { authStatus: 'bearer-token' }

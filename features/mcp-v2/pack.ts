@@ -126,12 +126,8 @@ export default definePack({
       if (server) {
         const { name: given, ...fields } = server
         const config = checked(fields, 'body.server')
-        return await tryServer(
-          { name: named(given, 'body.server.name'), config, source: 'global', origin: '', mutable: false },
-          cwd,
-          signal,
-          mcp
-        )
+        const entry: Entry = { name: named(given, 'body.server.name'), config, source: 'global', origin: '', mutable: false }
+        return await tryServer(entry, cwd, signal, mcp)
       }
       const found = entries.filter(each => each.name === name)
       const entry = found.find(({ config }) => config.enabled !== false) ?? found[0]
@@ -143,12 +139,12 @@ export default definePack({
     ctx.route(inspectServers, async ({ body: { targets, cwd }, signal }) => {
       const entries = await catalog(mcp, cwd, 'body.cwd')
       const wanted = targets?.map(locator => located(entries, locator)) ?? entries
-      const found = await statuses(wanted, entries, cwd, true, signal, ports)
+      const found = await statuses(wanted, { all: entries, cwd, verify: true, signal }, ports)
       return wanted.map((entry, at) => inspection(entry, found[at] ?? { authStatus: 'unavailable' }))
     })
     ctx.route(readAuthStatuses, async ({ query: { cwd, verify }, signal }) => {
       const entries = await catalog(mcp, cwd)
-      const found = await statuses(entries, entries, cwd, verify, signal, ports)
+      const found = await statuses(entries, { all: entries, cwd, verify, signal }, ports)
       return entries.map(({ name }, at) => ({ name, authStatus: found[at]?.authStatus ?? 'unavailable' }))
     })
 

@@ -3,16 +3,10 @@
 import type { Logger } from '../../kernel/index.ts'
 import { withoutSecrets } from '../llm/index.ts'
 import type { AccountService } from './account-service.ts'
+import type { InBandError } from './contract.ts'
 import type { Account } from './endpoint.ts'
 import { AccountProblem } from './problem.ts'
 import type { TokenStore } from './token-store.ts'
-
-/** A failure that is an answer (contract 1, Usage and account information). */
-export interface InBandError {
-  readonly kind: 'error'
-  readonly message: string
-  readonly status?: number
-}
 
 export interface QuestionParts {
   readonly service: Pick<AccountService, 'read'>

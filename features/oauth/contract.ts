@@ -74,6 +74,7 @@ export const FlowSnapshot = named(
 )
 export type FlowSnapshot = Static<typeof FlowSnapshot>
 
+/** A failure that is an answer (contract 1, Usage and account information). */
 const InBandError = named(
   'AccountError',
   Type.Object({
@@ -82,6 +83,7 @@ const InBandError = named(
     status: Type.Optional(Type.Integer({ description: 'HTTP status of the account service, when there is one' }))
   })
 )
+export type InBandError = Static<typeof InBandError>
 
 /** A quota window; `used` and `limit` in units of the account service. */
 const UsageRow = named(

@@ -2,10 +2,10 @@
 import { readFile, stat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { AppError, checker, InternalError, problems, type Static, Type } from '../../kernel/index.ts'
+import { AppError, aFewAtOnce, checker, InternalError, problems, type Static, Type } from '../../kernel/index.ts'
 import type { MarketplaceEntry } from './contract.ts'
 import { type DownloadPorts, fetchText, newestRelease } from './download.ts'
-import type { MarketplaceRows } from './service.ts'
+import type { InstalledPlugin, MarketplaceRows } from './service.ts'
 import { placeOf } from './source.ts'
 
 const text = Type.String()
@@ -41,7 +41,7 @@ export interface MarketplacePorts extends DownloadPorts {
   readonly hosts: readonly string[]
   /** http(s), file URL or absolute path; undefined: there is no catalog but that of this server. */
   readonly location: string | undefined
-  readonly installed: readonly { readonly id: string; readonly version?: string | undefined; readonly enabled: boolean }[]
+  readonly installed: readonly InstalledPlugin[]
   readonly own: ReturnType<MarketplaceRows['rows']>
 }
 
@@ -147,16 +147,11 @@ async function withVersions(entries: readonly MarketplaceEntry[], ports: Marketp
     if (place.ref) found[at] = { ...entry, ...versionOf(place.ref.value) }
     else if (unpinned.length < maxLookups) unpinned.push({ at, base: place.base })
   }
-  const next = unpinned.values()
-  await Promise.all(
-    Array.from({ length: lookupsAtOnce }, async () => {
-      for (const { at, base } of next) {
-        const tag = await newestRelease(base, ports).catch(() => undefined) // the entry is there, without a version
-        const entry = found[at]
-        if (entry && tag !== undefined) found[at] = { ...entry, ...versionOf(tag) }
-      }
-    })
-  )
+  await aFewAtOnce(unpinned, lookupsAtOnce, async ({ at, base }) => {
+    const tag = await newestRelease(base, ports).catch(() => undefined) // the entry is there, without a version
+    const entry = found[at]
+    if (entry && tag !== undefined) found[at] = { ...entry, ...versionOf(tag) }
+  })
   return found
 }
 

@@ -1,6 +1,6 @@
 /** Plugins as other packs see them. */
 import { extensionPoint, serviceToken } from '../../kernel/index.ts'
-import type { MarketplaceEntry } from './contract.ts'
+import type { MarketplaceEntry, PluginSummary } from './contract.ts'
 
 /** A server of a plugin, as its manifest says; what it may hold is the business of who runs it. */
 export interface PluginMcpServer {
@@ -14,12 +14,7 @@ export interface PluginMcpServer {
   readonly root: string
 }
 
-export interface InstalledPlugin {
-  readonly id: string
-  readonly version?: string
-  readonly enabled: boolean
-  readonly state: 'ok' | 'error'
-}
+export type InstalledPlugin = Readonly<Pick<PluginSummary, 'id' | 'version' | 'enabled' | 'state'>>
 
 export interface Plugins {
   list(): Promise<readonly InstalledPlugin[]>

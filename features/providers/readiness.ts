@@ -1,27 +1,10 @@
 /** Auth readiness: what a client asks before it offers a prompt (contract 1, Auth readiness). */
-import { AppError } from '../../kernel/index.ts'
+import { AppError, type DataOf } from '../../kernel/index.ts'
 import type { Config } from '../config/index.ts'
-import {
-  defaultModelSection,
-  type Llm,
-  type LoginStatus,
-  modelsSection,
-  nonBlank,
-  type ProviderRecord,
-  providersSection
-} from '../llm/index.ts'
+import { defaultModelSection, type Llm, modelsSection, nonBlank, type ProviderRecord, providersSection } from '../llm/index.ts'
+import type { readAuth } from './contract.ts'
 import { MANAGED_PROVIDER } from './service.ts'
 import type { ViewSource } from './view.ts'
-
-/** Contract 1, Auth readiness. */
-export interface Readiness {
-  readonly ready: boolean
-  readonly providers_count: number
-  readonly default_model: string | null
-  readonly managed_provider: { readonly name: string; readonly status: LoginStatus } | null
-  /** A default model that does not exist, a configuration file that cannot be used; absent when there is neither. */
-  readonly warnings?: string[]
-}
 
 export interface ReadinessSource extends ViewSource {
   readonly config: Pick<Config, 'get' | 'diagnostics'>
@@ -32,7 +15,7 @@ export interface ReadinessSource extends ViewSource {
  * Providers and models that packs bring along count: a prompt can be sent to them. A default model that is set and does not exist is warned of.
  * `check_model`: also warns of what else is in the way of a prompt to it.
  */
-export function readiness({ config, contributed, loginStatus, llm }: ReadinessSource, check_model = false): Readiness {
+export function readiness({ config, contributed, loginStatus, llm }: ReadinessSource, check_model = false): DataOf<typeof readAuth> {
   const providers: Readonly<Record<string, ProviderRecord>> = config.get(providersSection)
   const models = config.get(modelsSection)
   const extra = contributed()

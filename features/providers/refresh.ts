@@ -1,5 +1,5 @@
 /** The refresh engine: one round at a time; all questions first, then one save. */
-import type { Logger } from '../../kernel/index.ts'
+import { aFewAtOnce, type Logger } from '../../kernel/index.ts'
 import type { Config } from '../config/index.ts'
 import { modelsSection, type ProviderRecord, providersSection } from '../llm/index.ts'
 import { missing } from './changes.ts'
@@ -104,7 +104,7 @@ export class Refresher {
         }
       }
     }
-    return (await aFewAtOnce(questions)).flat()
+    return (await aFewAtOnce(questions, PARALLEL, ask => ask())).flat()
   }
 
   #askRegistry(url: string, rows: readonly Row[], whole: boolean): Promise<readonly RefreshOutcome[]> {
@@ -128,15 +128,4 @@ export class Refresher {
       return ids.map(id => ({ kind: 'failed', id, reason: known ? error.message : 'the refresh failed' }))
     }
   }
-}
-
-/** Runs the questions, a few at a time; answers in their order. */
-async function aFewAtOnce<T>(questions: readonly (() => Promise<T>)[]): Promise<T[]> {
-  const answers: T[] = []
-  const rest = questions.entries()
-  const work = async () => {
-    for (const [index, ask] of rest) answers[index] = await ask()
-  }
-  await Promise.all(Array.from({ length: PARALLEL }, work))
-  return answers
 }

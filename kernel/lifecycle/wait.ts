@@ -57,6 +57,17 @@ export function firstAbort(...sources: readonly AbortSignal[]): { readonly signa
   return { signal: own.signal, end }
 }
 
+/** Does the work for each item, at most so many at a time; resolves to what it answered, in the order of the items. */
+export async function aFewAtOnce<I, T>(items: readonly I[], most: number, work: (item: I) => Promise<T>): Promise<T[]> {
+  const answers: T[] = []
+  const rest = items.entries()
+  const worker = async () => {
+    for (const [at, item] of rest) answers[at] = await work(item)
+  }
+  await Promise.all(Array.from({ length: most }, worker))
+  return answers
+}
+
 /** A signal that is made when somebody asks for it: most are never asked for. */
 export class LazySignal {
   #controller: AbortController | undefined
