@@ -12,6 +12,7 @@ const Repo = Type.Object({
   ref: Type.Object({ kind: oneOf(['branch', 'tag', 'sha']), value: text }),
   installedSha: Type.Optional(text)
 })
+export type RepoRef = Static<typeof Repo>['ref']
 
 export const PluginSummary = named(
   'Plugin',

@@ -4,7 +4,8 @@ import { createWriteStream } from 'node:fs'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isTransportError, OutboundRefused, type Upstream, type UpstreamReply, whyUnreachable } from '../llm/index.ts'
-import { archiveUrl, type RepoRef } from './source.ts'
+import type { RepoRef } from './contract.ts'
+import { archiveUrl } from './source.ts'
 
 /** Why nothing came; its message may be shown. */
 export class DownloadProblem extends Error {}
@@ -20,16 +21,23 @@ export interface DownloadPorts {
 const maxRedirects = 5
 const archiveBytes = 200 * 1024 * 1024
 
-/** The last answer; a redirect from https to http is not followed. */
-async function open(address: string, { upstream, userAgent, signal }: DownloadPorts): Promise<UpstreamReply> {
+function ask(url: URL, { upstream, userAgent, signal }: DownloadPorts): Promise<UpstreamReply> {
+  return upstream.get(url.href, { accept: '*/*', 'user-agent': userAgent }, signal).catch((error: unknown) => {
+    throw problemOf(error, url, signal)
+  })
+}
+
+/** The last answer, which is 200; a redirect from https to http is not followed. */
+async function open(address: string, ports: DownloadPorts): Promise<UpstreamReply> {
   let url = new URL(address)
   for (let step = 0; ; step++) {
-    const reply = await upstream.get(url.href, { accept: '*/*', 'user-agent': userAgent }, signal).catch((error: unknown) => {
-      throw problemOf(error, url, signal)
-    })
-    const { location } = reply.headers
-    if (reply.status < 300 || reply.status > 399 || location === undefined) return reply
+    const reply = await ask(url, ports)
+    if (reply.status === 200) return reply
     discard(reply)
+    const { location } = reply.headers
+    if (reply.status < 300 || reply.status > 399 || location === undefined) {
+      throw new DownloadProblem(`${new URL(address).host} answered HTTP ${reply.status}`)
+    }
     const next = URL.canParse(location, url.href) ? new URL(location, url.href) : undefined
     if (!next || !/^https?:$/.test(next.protocol) || (url.protocol === 'https:' && next.protocol === 'http:')) {
       throw new DownloadProblem(`${url.host} redirects to an address that is not followed`)
@@ -49,19 +57,14 @@ function problemOf(error: unknown, url: URL, signal: AbortSignal): unknown {
 }
 
 /** The library tells of a body that nobody reads as a failure. */
-function discard({ body }: Pick<UpstreamReply, 'body'>): void {
+function discard({ body }: UpstreamReply): void {
   body.on('error', () => {})
   body.destroy()
 }
 
 /** Into a new file. Resolves with the digest of what came. */
 export async function downloadTo(file: string, url: string, ports: DownloadPorts, limit = archiveBytes): Promise<string> {
-  const { host } = new URL(url)
-  const { status, headers, body } = await open(url, ports)
-  if (status !== 200) {
-    discard({ body })
-    throw new DownloadProblem(`${host} answered HTTP ${status}`)
-  }
+  const { headers, body } = await open(url, ports)
   const total = Number(headers['content-length']) || undefined
   const hash = createHash('sha256')
   let bytes = 0
@@ -81,18 +84,13 @@ export async function downloadTo(file: string, url: string, ports: DownloadPorts
 
 /** Text of at most `limit` bytes. */
 export async function fetchText(url: string, ports: DownloadPorts, limit: number): Promise<string> {
-  const { host } = new URL(url)
-  const { status, body } = await open(url, ports)
-  if (status !== 200) {
-    discard({ body })
-    throw new DownloadProblem(`${host} answered HTTP ${status}`)
-  }
+  const { body } = await open(url, ports)
   const chunks: Buffer[] = []
   let bytes = 0
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       bytes += chunk.length
-      if (bytes > limit) throw new DownloadProblem(`the answer of ${host} is larger than ${limit} bytes`)
+      if (bytes > limit) throw new DownloadProblem(`the answer of ${new URL(url).host} is larger than ${limit} bytes`)
       chunks.push(chunk)
     }
   } catch (error) {
@@ -102,12 +100,8 @@ export async function fetchText(url: string, ports: DownloadPorts, limit: number
 }
 
 /** Tag of the newest release, as the host's redirect names it; undefined when there is none. */
-export async function newestRelease(base: string, { upstream, userAgent, signal }: DownloadPorts): Promise<string | undefined> {
-  const reply = await upstream
-    .get(`${base}/releases/latest`, { accept: '*/*', 'user-agent': userAgent }, signal)
-    .catch((error: unknown) => {
-      throw problemOf(error, new URL(base), signal)
-    })
+export async function newestRelease(base: string, ports: DownloadPorts): Promise<string | undefined> {
+  const reply = await ask(new URL(`${base}/releases/latest`), ports)
   discard(reply)
   const tag = /\/releases\/tag\/([^?#]+)/.exec(reply.headers.location ?? '')?.[1]
   return tag === undefined ? undefined : decodeURIComponent(tag)

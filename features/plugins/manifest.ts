@@ -5,6 +5,7 @@ import { checker, problems, type Static, Type } from '../../kernel/index.ts'
 import { hooksSection } from '../config/index.ts'
 import { isInside } from '../tools/index.ts'
 import type { HookRule } from '../user-hooks/index.ts'
+import type { PluginSummary } from './contract.ts'
 
 const text = Type.String()
 const Paths = Type.Union([text, Type.Array(text)])
@@ -31,10 +32,7 @@ const Manifest = Type.Object(
   { additionalProperties: true }
 )
 
-export interface Diagnostic {
-  readonly severity: 'error' | 'warn' | 'info'
-  readonly message: string
-}
+type Diagnostic = NonNullable<PluginSummary['diagnostics']>[number]
 
 /** What a plugin brings; paths absolute, links resolved, all inside its root. */
 export interface PluginContents {

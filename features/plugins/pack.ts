@@ -171,17 +171,13 @@ export default definePack({
       const { marketplace } = await import('./marketplace.ts')
       return { entries: await marketplace({ ...net, signal: limited, hosts, location: location(), installed, own }) }
     })
-    ctx.route(enablePlugin, async ({ params }) => {
-      await list.setEnabled(params.plugin_id, true)
-      return { ok: true }
-    })
-    ctx.route(disablePlugin, async ({ params }) => {
-      await list.setEnabled(params.plugin_id, false)
-      return { ok: true }
-    })
-    ctx.route(removePlugin, async ({ params }) => {
-      await list.remove(params.plugin_id)
-      return { ok: true }
-    })
+    const change = (route: typeof enablePlugin, work: (id: string) => Promise<void>) =>
+      ctx.route(route, async ({ params }) => {
+        await work(params.plugin_id)
+        return { ok: true }
+      })
+    change(enablePlugin, id => list.setEnabled(id, true))
+    change(disablePlugin, id => list.setEnabled(id, false))
+    change(removePlugin, id => list.remove(id))
   }
 })

@@ -1,11 +1,7 @@
 /** Where a plugin comes from, as users write it: a directory, an archive or a repository. */
 import { isAbsolute } from 'node:path'
 import { invalid } from '../../kernel/index.ts'
-
-export interface RepoRef {
-  readonly kind: 'branch' | 'tag' | 'sha'
-  readonly value: string
-}
+import type { RepoRef } from './contract.ts'
 
 export type PluginPlace =
   | { readonly kind: 'local-path'; readonly path: string }
