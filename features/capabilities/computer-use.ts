@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { homeOfUser } from '../../kernel/index.ts'
-import { fetched, installPlugin, type PartPorts, run } from './parts.ts'
-import { command, firstThere, lookForLeftover, lookForPlugin, lookForProcess, pluginIn } from './probes.ts'
+import { builtIn, fetched, installPlugin, type PartPorts, run } from './parts.ts'
+import { command, firstThere, lookForLeftover, lookForPlugin, lookForProcess } from './probes.ts'
 import type { Capability } from './service.ts'
 import type { ComputerUseSource } from './sources.ts'
-import { type Probe, steps } from './status.ts'
+import type { Probe } from './status.ts'
 
 const id = 'svc-cu'
 
@@ -40,24 +40,14 @@ export function computerUse(ports: ComputerUsePorts): Capability {
     { id: 'permissions', look: permitted }
   ]
 
-  return {
+  return builtIn(ports, source, {
     id,
-    pluginId: id,
-    ...(source.plugin === undefined ? {} : { pluginSource: source.plugin }),
     displayName: 'Computer use',
     description: 'Lets agents see the screen and use mouse and keyboard',
     supported: platform === 'darwin' || (windows && arch === 'x64'),
-    async detect(signal) {
-      const found = await steps(probes, ports.step_ms, signal)
-      const version = found.some(step => step.id === 'plugin' && step.state === 'ok') ? (await pluginIn(ports, id))?.version : undefined
-      return { steps: found, ...(version === undefined ? {} : { version }) }
-    },
-    unavailable() {
-      if (source.plugin === undefined && source.program === undefined) {
-        return `nothing is configured to install it from ([packs.config.capabilities.${id}])`
-      }
-      return source.program && source.install === undefined ? 'no command is configured that installs the downloaded app' : undefined
-    },
+    probes,
+    pluginStep: 'plugin',
+    lacks: source.program && source.install === undefined ? 'no command is configured that installs the downloaded app' : undefined,
     async install(progress, signal) {
       const left: string[] = []
       if (source.plugin !== undefined) await installPlugin(ports, source.plugin, progress, signal)
@@ -80,7 +70,7 @@ export function computerUse(ports: ComputerUsePorts): Capability {
       if (state !== 'ok') left.push(`permissions: ${detail}`)
       return left.length === 0 ? undefined : left.join('; ')
     }
-  }
+  })
 }
 
 async function fileOf(paths: readonly string[]) {

@@ -3,8 +3,10 @@ import { chmod, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createUpstream } from '../llm/index.ts'
 import { downloadTo } from '../plugins/index.ts'
-import { command, lastLine, type ProbePorts } from './probes.ts'
-import type { InstallProgress } from './service.ts'
+import { command, lastLine, type ProbePorts, pluginIn } from './probes.ts'
+import type { Capability, InstallProgress } from './service.ts'
+import type { SharedSource } from './sources.ts'
+import { type Probe, steps } from './status.ts'
 
 export interface PartPorts extends ProbePorts {
   /** Of this capability, absolute: what the server itself keeps of it. */
@@ -16,6 +18,31 @@ export interface PartPorts extends ProbePorts {
 }
 
 const installMs = 600_000
+
+interface BuiltIn extends Pick<Capability, 'id' | 'displayName' | 'description' | 'supported' | 'install'> {
+  readonly probes: readonly Probe[]
+  /** The one of them that looks for the plugin, which is called as the capability is. */
+  readonly pluginStep: string
+  /** What is not configured, so that nothing can be installed. */
+  readonly lacks?: string | undefined
+}
+
+/** A plugin, and programs beside it, from what the deployment names. */
+export function builtIn(ports: PartPorts, { plugin, program }: SharedSource, { probes, pluginStep, lacks, ...facts }: BuiltIn): Capability {
+  const { id } = facts
+  const named = plugin !== undefined || program !== undefined
+  return {
+    ...facts,
+    pluginId: id,
+    pluginSource: plugin,
+    async detect(signal) {
+      const found = await steps(probes, ports.step_ms, signal)
+      const isThere = found.some(step => step.id === pluginStep && step.state === 'ok')
+      return { steps: found, version: isThere ? (await pluginIn(ports, id))?.version : undefined }
+    },
+    unavailable: () => (named ? lacks : `nothing is configured to install it from ([packs.config.capabilities.${id}])`)
+  }
+}
 
 export async function installPlugin(ports: PartPorts, source: string, progress: InstallProgress, signal: AbortSignal): Promise<void> {
   progress.step('plugin')

@@ -15,6 +15,8 @@ const shared = {
   ),
   start: Type.Optional(Type.String({ ...line, description: 'shell line that lets the service manager of the system start the program' }))
 }
+/** What both have. */
+export type SharedSource = Pick<WebBridgeSource, keyof typeof shared>
 
 export const WebBridgeSource = Type.Object(
   {

@@ -2,11 +2,11 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { homeOfUser } from '../../kernel/index.ts'
-import { fetched, installPlugin, type PartPorts, place, run } from './parts.ts'
-import { firstThere, isThere, lookForLeftover, lookForPlugin, lookForProcess, pluginIn, programAt } from './probes.ts'
+import { builtIn, fetched, installPlugin, type PartPorts, place, run } from './parts.ts'
+import { firstThere, isThere, lookForLeftover, lookForPlugin, lookForProcess, programAt } from './probes.ts'
 import type { Capability } from './service.ts'
 import type { WebBridgeSource } from './sources.ts'
-import { type Probe, steps } from './status.ts'
+import type { Probe } from './status.ts'
 
 const id = 'svc-webbridge'
 
@@ -41,22 +41,13 @@ export function webBridge(ports: WebBridgePorts): Capability {
     { id: 'extension', optional: true, look: () => extension(source.extensions ?? [], browserDirs(platform, user, env)) }
   ]
 
-  return {
+  return builtIn(ports, source, {
     id,
-    pluginId: id,
-    ...(source.plugin === undefined ? {} : { pluginSource: source.plugin }),
     displayName: 'Browser bridge',
     description: 'Lets agents see and use the pages of your browser',
     supported: true,
-    async detect(signal) {
-      const found = await steps(probes, ports.step_ms, signal)
-      const version = found.some(step => step.id === 'skill' && step.state === 'ok') ? (await pluginIn(ports, id))?.version : undefined
-      return { steps: found, ...(version === undefined ? {} : { version }) }
-    },
-    unavailable: () =>
-      source.plugin === undefined && source.program === undefined
-        ? `nothing is configured to install it from ([packs.config.capabilities.${id}])`
-        : undefined,
+    probes,
+    pluginStep: 'skill',
     async install(progress, signal) {
       if (source.plugin !== undefined) await installPlugin(ports, source.plugin, progress, signal)
       if (source.program) await fetched(ports, source.program, progress, signal, from => place(from, join(dir, file)))
@@ -66,7 +57,7 @@ export function webBridge(ports: WebBridgePorts): Capability {
       }
       return undefined
     }
-  }
+  })
 }
 
 /** Where browsers keep profiles with their extensions. */

@@ -1,5 +1,5 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
-import { type Detail, invalid, type Static, type TSchema, yieldToLoop } from '../../kernel/index.ts'
+import { type Detail, inOrder, invalid, type Static, type TSchema, yieldToLoop } from '../../kernel/index.ts'
 import { type Effective, effective } from './effective.ts'
 import { faultsOf } from './faults.ts'
 import type { ConfigFile, FileContent, FileProblem } from './file.ts'
@@ -41,7 +41,7 @@ export class Settings implements Config {
   #wasRead = false
   #judges = false
   #reported = new Set<string>()
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queued = inOrder()
   #first: Promise<void> | undefined
   #revision = 0
 
@@ -255,11 +255,5 @@ export class Settings implements Config {
       if (!this.#reported.has(message)) this.#options.log.warn(domain === undefined ? {} : { domain }, message)
     }
     this.#reported = new Set(now.map(({ message }) => message))
-  }
-
-  #queued<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work, work)
-    this.#last = result.catch(() => undefined) // the caller gets the failure; the next one only waits
-    return result
   }
 }

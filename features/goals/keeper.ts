@@ -1,5 +1,5 @@
 /** The goal of one main agent: every change on record before it counts, one after the other. */
-import { AppError } from '../../kernel/index.ts'
+import { AppError, inOrder } from '../../kernel/index.ts'
 import type { History, Tracked } from '../history/index.ts'
 import type { ModelPrice } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -46,7 +46,7 @@ export class GoalKeeper {
   readonly #history: History
   readonly #state: Tracked<GoalState>
   readonly #ports: KeeperPorts
-  #changing: Promise<unknown> = Promise.resolve()
+  readonly #inOrder = inOrder()
   #deadline: NodeJS.Timeout | undefined
   /** Called when the time budget runs out. */
   onDeadline = () => {}
@@ -237,12 +237,6 @@ export class GoalKeeper {
     const left = Math.max(0, limit - wallClockOf(goal, this.#now()))
     this.#deadline = setTimeout(() => this.onDeadline(), Math.min(left, 2 ** 31 - 1))
     this.#deadline.unref()
-  }
-
-  #inOrder<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#changing.then(work)
-    this.#changing = done.catch(() => undefined) // the caller hears of it
-    return done
   }
 }
 

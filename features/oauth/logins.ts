@@ -1,6 +1,6 @@
 /** The login flow of the managed provider: one at a time, started, read and cancelled from outside. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, type DataOf, InternalError, invalid } from '../../kernel/index.ts'
+import { AppError, type DataOf, InternalError, inOrder, invalid } from '../../kernel/index.ts'
 import { MANAGED_PROVIDER } from '../providers/index.ts'
 import type { AccountService, DeviceCode } from './account-service.ts'
 import type { Credential, FlowSnapshot, FlowStatus, Region, startLogin } from './contract.ts'
@@ -46,7 +46,7 @@ export class Logins {
   #started = 0
   readonly #starts = new Set<Start>()
   /** What touches credential and configuration runs one after the other; nobody waits in there for a device code. */
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queued = inOrder()
   #closed = false
 
   constructor(parts: LoginParts) {
@@ -108,7 +108,7 @@ export class Logins {
     this.#closed = true
     this.#abandon('the server stops')
     await this.#flow?.cancel()
-    await this.#last
+    await this.#queued(async () => undefined)
   }
 
   /** Ends the logins that have no flow yet; false when there was none. */
@@ -189,11 +189,5 @@ export class Logins {
     }
     const common = { provider: MANAGED_PROVIDER, service, now, wait, failed, granted }
     return { ...common, oauth_host: endpoint.oauth_host ?? '', client_id: client_id() ?? '' }
-  }
-
-  #queued<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work)
-    this.#last = result.catch(() => undefined) // whoever asked hears of the failure; the next one only waits
-    return result
   }
 }

@@ -1,6 +1,6 @@
 /** The plugins of a home: the list on disk, what each brings, and changes of it, also by other server processes. */
 import { dirname } from 'node:path'
-import { AppError, type DocumentStore, type Logger } from '../../kernel/index.ts'
+import { AppError, type DocumentStore, inOrder, type Logger } from '../../kernel/index.ts'
 import { scanSkills } from '../skills/index.ts'
 import { Latest } from '../workspaces/index.ts'
 import { type Installed, PluginMissing, type PluginRecord, type PluginSummary } from './contract.ts'
@@ -39,7 +39,7 @@ export class PluginList {
   /** What `#plugins` was made of. */
   #installed: Installed | undefined
   #plugins: readonly Plugin[] = []
-  #loading: Promise<unknown> = Promise.resolve()
+  readonly #loading = inOrder()
 
   constructor(ports: PluginsPorts) {
     this.#ports = ports
@@ -68,13 +68,11 @@ export class PluginList {
 
   /** Takes in what changed on disk since; cheap while nothing did. */
   refresh(): Promise<readonly Plugin[]> {
-    const done = this.#loading.then(async () => {
+    return this.#loading(async () => {
       const installed = await this.#file.get()
       if (installed !== this.#installed) await this.#load(installed)
       return this.#plugins
     })
-    this.#loading = done.catch(() => undefined) // whoever asked hears of it
-    return done
   }
 
   async install(source: string, signal: AbortSignal): Promise<Plugin> {

@@ -57,6 +57,16 @@ export function firstAbort(...sources: readonly AbortSignal[]): { readonly signa
   return { signal: own.signal, end }
 }
 
+/** A queue: work that is put into it runs one after the other, whatever becomes of the work before. */
+export function inOrder(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return work => {
+    const done = last.then(work)
+    last = done.catch(() => undefined) // whoever asked hears of it
+    return done
+  }
+}
+
 /** Does the work for each item, at most so many at a time; resolves to what it answered, in the order of the items. */
 export async function aFewAtOnce<I, T>(items: readonly I[], most: number, work: (item: I) => Promise<T>): Promise<T[]> {
   const answers: T[] = []
