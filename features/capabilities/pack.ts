@@ -98,9 +98,7 @@ export default definePack({
     ctx.contribute(MarketplaceRows, {
       rows: () =>
         all().map(({ id, pluginId, pluginSource, displayName, description, supported }) => ({
-          ...{ id, capabilityId: id, displayName, description, supported },
-          ...(pluginId === undefined ? {} : { pluginId }),
-          ...(pluginSource === undefined ? {} : { pluginSource })
+          ...{ id, capabilityId: id, pluginId, pluginSource, displayName, description, supported }
         }))
     })
     ctx.contribute(OutboundHosts, {

@@ -24,7 +24,7 @@ export async function steps(probes: readonly Probe[], limit_ms: number, signal: 
         signal.throwIfAborted()
         return { state: 'failed' as const, detail: messageOf(error) }
       })
-      return { id, ...found, ...(optional ? { optional } : {}) }
+      return { id, ...found, optional }
     })
   )
 }
@@ -66,14 +66,14 @@ export function shown(capability: Capability, found: Detected | undefined, insta
   const why = supported && state !== 'ready' && install.error === undefined ? capability.unavailable() : undefined
   return {
     id,
-    ...(pluginId === undefined ? {} : { pluginId }),
+    pluginId,
     displayName,
     description,
     supported,
     state,
-    ...(found?.version === undefined ? {} : { version: found.version }),
+    version: found?.version,
     steps: found ? [...found.steps] : [],
-    install: { ...install, ...(why === undefined ? {} : { note: why }) }
+    install: { ...install, note: why ?? install.note }
   }
 }
 

@@ -91,20 +91,19 @@ class Loader {
       if (field in manifest) this.#diagnostics.push({ severity: 'info', message: `${field} is not used` })
     }
     const { version, description, sessionStart, skillInstructions } = manifest
-    const systemPrompt = await this.#systemPrompt(manifest)
     return {
       id,
       displayName: manifest.interface?.displayName ?? id,
-      ...(version === undefined ? {} : { version }),
-      ...(description === undefined ? {} : { description }),
+      version,
+      description,
       skills: await this.#skills(manifest.skills),
       agents: await this.#paths('agents', manifest.agents, './agents'),
       commands: await this.#commands(id, manifest.commands),
       hooks: await this.#hooks(manifest.hooks),
       mcpServers: await this.#servers(manifest.mcpServers),
-      ...(sessionStart ? { sessionStart: sessionStart.skill } : {}),
-      ...(skillInstructions === undefined ? {} : { skillInstructions }),
-      ...(systemPrompt === undefined ? {} : { systemPrompt })
+      sessionStart: sessionStart?.skill,
+      skillInstructions,
+      systemPrompt: await this.#systemPrompt(manifest)
     }
   }
 

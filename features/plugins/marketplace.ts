@@ -52,7 +52,7 @@ export async function marketplace(ports: MarketplacePorts): Promise<MarketplaceE
   const listed = rows.flatMap((row): MarketplaceEntry[] => {
     const capability = own.find(each => each.capabilityId === row.id || each.pluginId === row.id)
     if (capability && !capability.supported) return []
-    return [{ ...row, ...(capability ? { capabilityId: capability.capabilityId } : {}) }]
+    return [{ ...row, capabilityId: capability?.capabilityId }]
   })
   // Of a deployment's own catalog the operator decides what is in it.
   const missing = ports.location === undefined ? own.filter(each => each.supported) : []
@@ -61,7 +61,7 @@ export async function marketplace(ports: MarketplacePorts): Promise<MarketplaceE
       id,
       tier: 'official',
       displayName,
-      ...(description === undefined ? {} : { description }),
+      description,
       source: `capability:${capabilityId}`,
       capabilityId
     })
@@ -74,7 +74,7 @@ export async function marketplace(ports: MarketplacePorts): Promise<MarketplaceE
     if (!installed) return entry
     const { version, enabled } = installed
     const newer = semver.valid(entry.version) && semver.valid(version) && semver.gt(entry.version ?? '', version ?? '')
-    return { ...entry, installed: { ...(version === undefined ? {} : { version }), enabled }, ...(newer ? { updateAvailable: true } : {}) }
+    return { ...entry, installed: { version, enabled }, updateAvailable: newer || undefined }
   })
 }
 
@@ -115,16 +115,14 @@ async function contentOf(base: string, ports: MarketplacePorts): Promise<string>
 function entryOf(row: Row, base: string): MarketplaceEntry | undefined {
   const written = row.source ?? row.url ?? row.downloadUrl
   if (written === undefined || written.trim() === '') return undefined
-  const description = row.description ?? row.shortDescription
-  const homepage = row.homepage ?? row.websiteURL
   return {
     id: row.id,
     tier: row.tier ?? 'third-party',
     displayName: row.displayName ?? row.name ?? row.id,
-    ...(description === undefined ? {} : { description }),
-    ...(homepage === undefined ? {} : { homepage }),
-    ...(row.keywords ? { keywords: row.keywords } : {}),
-    ...(row.version === undefined ? {} : { version: row.version }),
+    description: row.description ?? row.shortDescription,
+    homepage: row.homepage ?? row.websiteURL,
+    keywords: row.keywords,
+    version: row.version,
     source: resolved(written.trim(), base)
   }
 }
@@ -144,13 +142,13 @@ async function withVersions(entries: readonly MarketplaceEntry[], ports: Marketp
     if (entry.version !== undefined || !/^https?:/.test(entry.source)) continue
     const place = placed(entry.source, ports.hosts)
     if (place?.kind !== 'repo') continue
-    if (place.ref) found[at] = { ...entry, ...versionOf(place.ref.value) }
+    if (place.ref) found[at] = { ...entry, version: versionOf(place.ref.value) }
     else if (unpinned.length < maxLookups) unpinned.push({ at, base: place.base })
   }
   await aFewAtOnce(unpinned, lookupsAtOnce, async ({ at, base }) => {
     const tag = await newestRelease(base, ports).catch(() => undefined) // the entry is there, without a version
     const entry = found[at]
-    if (entry && tag !== undefined) found[at] = { ...entry, ...versionOf(tag) }
+    if (entry && tag !== undefined) found[at] = { ...entry, version: versionOf(tag) }
   })
   return found
 }
@@ -163,7 +161,6 @@ function placed(source: string, hosts: readonly string[]) {
   }
 }
 
-function versionOf(ref: string): { readonly version?: string } {
-  const version = /(?:^|[/@-])v?(\d+\.\d+\.\d+[\w.+-]*)$/.exec(ref)?.[1]
-  return version === undefined ? {} : { version }
+function versionOf(ref: string): string | undefined {
+  return /(?:^|[/@-])v?(\d+\.\d+\.\d+[\w.+-]*)$/.exec(ref)?.[1]
 }

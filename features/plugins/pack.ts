@@ -57,7 +57,7 @@ export default definePack({
     await list.refresh()
     const shownOf = (plugin: Plugin) => {
       const { id, version, enabled, state } = summaryOf(plugin)
-      return { id, enabled, state, ...(version === undefined ? {} : { version }) }
+      return { id, enabled, state, version }
     }
     ctx.provide(Plugins, {
       list: async () => (await list.refresh()).map(shownOf),
@@ -77,7 +77,7 @@ export default definePack({
       name: 'plugins',
       places: () =>
         list.active.flatMap(({ contents: { skills: places, skillInstructions } }) =>
-          places.map(place => ({ ...place, ...(skillInstructions === undefined ? {} : { instructions: skillInstructions }) }))
+          places.map(place => ({ ...place, instructions: skillInstructions }))
         ),
       commands: () =>
         list.active.flatMap(({ record: { id }, contents }) =>

@@ -86,7 +86,7 @@ export class PluginList {
           enabled: before?.enabled ?? true,
           installedAt: before?.installedAt ?? at,
           updatedAt: at,
-          ...(before?.capabilities ? { capabilities: before.capabilities } : {})
+          capabilities: before?.capabilities
         }
         return { version: 1, plugins: [...plugins.filter(each => each !== before), record].sort((a, b) => (a.id < b.id ? -1 : 1)) }
       })
@@ -151,7 +151,7 @@ export function summaryOf({ record, contents, diagnostics, skillCount }: Plugin)
   return {
     id: record.id,
     displayName: contents?.displayName ?? record.id,
-    ...(contents?.version === undefined ? {} : { version: contents.version }),
+    version: contents?.version,
     enabled: record.enabled,
     state: hasErrors ? 'error' : 'ok',
     skillCount,
@@ -162,7 +162,7 @@ export function summaryOf({ record, contents, diagnostics, skillCount }: Plugin)
     hasErrors,
     source: record.source,
     originalSource: record.originalSource,
-    ...(record.repo ? { repo: record.repo } : {}),
-    ...(diagnostics.length > 0 ? { diagnostics: [...diagnostics] } : {})
+    repo: record.repo,
+    diagnostics: diagnostics.length > 0 ? [...diagnostics] : undefined
   }
 }

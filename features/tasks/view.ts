@@ -27,12 +27,12 @@ export function taskObject({ info, agent, tool_call_id }: TaskView): TaskObject 
     status: statusOf(info),
     created_at: started,
     started_at: started,
-    ...(info.endedAt === null ? {} : { completed_at: iso(info.endedAt) }),
+    completed_at: info.endedAt === null ? undefined : iso(info.endedAt),
     ...(info.kind === 'process' ? { command: info.command } : {}),
     ...(info.kind === 'agent'
-      ? given({ model: info.model, thinking_effort: info.thinkingEffort, agent_id: info.agentId, subagent_type: info.subagentType })
+      ? { model: info.model, thinking_effort: info.thinkingEffort, agent_id: info.agentId, subagent_type: info.subagentType }
       : {}),
-    ...(caller === undefined ? {} : { parent_tool_call_id: caller })
+    parent_tool_call_id: caller
   }
 }
 
@@ -41,10 +41,4 @@ export async function withOutput(task: TaskView, bytes: number): Promise<TaskObj
   const text = bytes === 0 ? '' : await task.output(bytes)
   const shown = taskObject(task)
   return text === '' ? shown : { ...shown, output_preview: text, output_bytes: Buffer.byteLength(text) }
-}
-
-function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }
 }
