@@ -66,7 +66,18 @@ export {
   serviceToken
 } from './lifecycle/services.ts'
 export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycle/slot.ts'
-export { aFewAtOnce, firstAbort, inOrder, isPromise, late, laterPass, nextPass, untilAborted, waitAtMost, yieldToLoop } from './lifecycle/wait.ts'
+export {
+  aFewAtOnce,
+  firstAbort,
+  inOrder,
+  isPromise,
+  late,
+  laterPass,
+  nextPass,
+  untilAborted,
+  waitAtMost,
+  yieldToLoop
+} from './lifecycle/wait.ts'
 export type { Logger, Operator, OperatorLine } from './log/log.ts'
 export { isSecretName, REDACTED, redactLine, redactText, redactUrls } from './log/redact.ts'
 export * from './pack.ts'

@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { inOrder } from '../../kernel/index.ts'
 import { type ImageHeader, imageHeader } from './image-header.ts'
 import type { Bounds, RecodeAnswer, RecodeTask, Region } from './recode-worker.ts'
 
@@ -28,7 +29,7 @@ export const fits = (header: ImageHeader | undefined, size: number, { edge, byte
 export class Recoder {
   readonly #installed: () => boolean
   /** One image after the other: each may take hundreds of MB while it is decoded. */
-  #queue: Promise<unknown> = Promise.resolve()
+  readonly #queued = inOrder()
 
   /** `installed`: whether there is something that makes images smaller. */
   constructor(installed: () => boolean = hasSharp) {
@@ -47,9 +48,7 @@ export class Recoder {
   async shrink(source: Buffer, bounds: Bounds, region?: Region): Promise<Shown> {
     if (!this.isAble()) throw new ImageProblem('it cannot be made smaller here: the optional package sharp is not installed')
     if (source.length > decodedBytes) throw new ImageProblem('images above 64 MiB are not decoded')
-    const done = this.#queue.then(() => run({ source, bounds, region }))
-    this.#queue = done.catch(() => undefined) // the caller hears of it
-    const answer = await done
+    const answer = await this.#queued(() => run({ source, bounds, region }))
     if ('problem' in answer) throw new ImageProblem(answer.problem)
     const data = Buffer.from(answer.data.buffer, answer.data.byteOffset, answer.data.byteLength)
     const header = imageHeader(data)

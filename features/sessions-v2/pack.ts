@@ -1,5 +1,5 @@
 /** Wires the v2 session list and its batches. */
-import { AppError, definePack, InternalError, invalid, Type } from '../../kernel/index.ts'
+import { AppError, aFewAtOnce, definePack, InternalError, invalid, Type } from '../../kernel/index.ts'
 import { GitCache, pullRequests, type GitFacts as RepositoryFacts } from '../git/index.ts'
 import { assertOutbound, OutboundHosts } from '../llm/index.ts'
 import { type SessionState, Sessions } from '../sessions/index.ts'
@@ -115,22 +115,16 @@ export default definePack({
     const batch = async (ids: readonly string[], change: (id: string) => Promise<unknown>): Promise<BatchResults> => {
       const unique = [...new Set(ids)]
       if (unique.length > maxBatch) throw invalid([{ path: 'body.ids', message: `at most ${maxBatch} different ids` }])
-      const results: BatchResults['results'] = []
-      let next = 0
-      const worker = async () => {
-        for (let at = next++; at < unique.length; at = next++) {
-          const id = unique[at] as string
-          results[at] = await change(id).then(
-            () => ({ id, ok: true as const }),
-            (error: unknown) => {
-              if (!AppError.is(error)) ctx.log.error({ err: error, session_id: id }, 'a session of a batch could not be changed')
-              const { code, message } = AppError.is(error) ? { code: error.code, message: error.message } : InternalError
-              return { id, ok: false as const, error: { code, message } }
-            }
-          )
-        }
-      }
-      await Promise.all(Array.from({ length: parallel }, worker))
+      const results: BatchResults['results'] = await aFewAtOnce(unique, parallel, id =>
+        change(id).then(
+          () => ({ id, ok: true as const }),
+          (error: unknown) => {
+            if (!AppError.is(error)) ctx.log.error({ err: error, session_id: id }, 'a session of a batch could not be changed')
+            const { code, message } = AppError.is(error) ? { code: error.code, message: error.message } : InternalError
+            return { id, ok: false as const, error: { code, message } }
+          }
+        )
+      )
       const succeeded = results.filter(({ ok }) => ok).length
       return { results, succeeded, failed: results.length - succeeded }
     }

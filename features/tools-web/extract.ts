@@ -1,6 +1,7 @@
 /** Runs the extraction in a worker, one page after the other, and puts up with the plain text when the time is over. */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { inOrder } from '../../kernel/index.ts'
 import type { Extracted, ExtractTask } from './extract-worker.ts'
 
 /** Of the worker's heap. */
@@ -8,7 +9,7 @@ const heapMb = 512
 
 export class Extractor {
   readonly #limitMs: number
-  #queue: Promise<unknown> = Promise.resolve()
+  readonly #queued = inOrder()
 
   /** `limitMs`: how long the article may be looked for. */
   constructor(limitMs: number) {
@@ -17,9 +18,7 @@ export class Extractor {
 
   /** Undefined when the page has no words that could be found in time. Rejects with the signal's reason after an abort. */
   extract(task: ExtractTask, signal: AbortSignal): Promise<Extracted | undefined> {
-    const done = this.#queue.then(() => run(task, this.#limitMs, signal))
-    this.#queue = done.catch(() => undefined) // the caller hears of it
-    return done
+    return this.#queued(() => run(task, this.#limitMs, signal))
   }
 }
 
