@@ -7,13 +7,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { firstAbort, untilAborted, waitAtMost } from '../../kernel/index.ts'
-import type { Shell } from '../tools-shell/index.ts'
-import type { RemoteConfig, StdioConfig } from './config.ts'
 import type { Form } from './elicitation.ts'
-import { type Entry, program, runDir } from './layers.ts'
-import type { RemoteFetch } from './remote.ts'
+import type { Entry } from './layers.ts'
 import { type RunningCall, RunningCalls } from './running-calls.ts'
-import { StdioTransport } from './stdio.ts'
+import { graceMs, loadSdk, type TransportPorts, transportTo } from './transports.ts'
 
 /** A tool as its server lists it. */
 export interface McpTool {
@@ -28,33 +25,12 @@ export class NeedsAuth extends Error {
   override readonly name = 'NeedsAuth'
 }
 
-/** Tokens of a login. */
-export interface TokenSource {
-  /** Undefined: there is none. */
-  token(): Promise<string | undefined>
-  /** After a refusal of the token: another one, or undefined. */
-  renewed(refused: string): Promise<string | undefined>
-}
-
-export interface ConnectPorts {
-  readonly remote: RemoteFetch
-  readonly shell: () => Shell | undefined
+export interface ConnectPorts extends TransportPorts {
   readonly version: string
-  /** Undefined: the server is not one that OAuth is for. */
-  readonly tokens: (entry: Entry) => TokenSource | undefined
   /** Users can be asked what servers want to know. */
   readonly asks: () => boolean
   /** Limit of the start without one in the configuration of the server, ms. */
   readonly startupMs: () => number
-  readonly limits: ServerLimits
-}
-
-export interface ServerLimits {
-  /** Tools of one server; others are left out. */
-  readonly tools: number
-  /** Bytes of one message. */
-  readonly messageBytes: number
-  readonly messagesPerSecond: number
 }
 
 export interface CallOptions extends RunningCall {
@@ -80,7 +56,6 @@ export interface ConnectionEvents {
   toolsChanged(): void
 }
 
-const graceMs = 2000
 /** Lists that a start asks for again because they changed meanwhile. */
 const relists = 3
 const pages = 100
@@ -100,7 +75,7 @@ export async function connect(
   const limit = AbortSignal.timeout(startupMs())
   const starting = AbortSignal.any([signal, limit])
   const sdk = await loadSdk()
-  const made = config.transport === 'stdio' ? stdioTransport(entry, config, cwd, ports, sdk) : remoteTransport(entry, config, ports, sdk)
+  const made = transportTo(entry, cwd, ports, sdk)
   const asks = ports.asks()
   const capabilities = { roots: {}, ...(asks ? { elicitation: { form: {} } } : {}) }
   const client = new sdk.Client({ name: 'svc-code', version: ports.version }, { capabilities })
@@ -184,85 +159,6 @@ export async function connect(
 const longest = 2 ** 31 - 1
 
 const fitsSchema = (schema: unknown) => JSON.stringify(schema).length <= schemaChars
-
-async function loadSdk() {
-  const [{ Client }, http, sse, types] = await Promise.all([
-    import('@modelcontextprotocol/sdk/client/index.js'),
-    import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
-    import('@modelcontextprotocol/sdk/client/sse.js'),
-    import('@modelcontextprotocol/sdk/types.js')
-  ])
-  return { Client, ...http, ...sse, ...types }
-}
-type Sdk = Awaited<ReturnType<typeof loadSdk>>
-
-interface Made {
-  readonly transport: Transport | (Transport & { terminateSession(): Promise<void> })
-  /** Why it ended, as far as it knows. */
-  trouble(): string | undefined
-}
-
-function stdioTransport(
-  entry: Entry,
-  config: StdioConfig,
-  cwd: string,
-  { shell, limits }: ConnectPorts,
-  { JSONRPCMessageSchema }: Sdk
-): Made {
-  const runs = shell()
-  if (!runs) throw new Error('programs cannot be run here (the pack tools-shell is not active)')
-  const transport = new StdioTransport({
-    shell: runs,
-    program: program(entry),
-    args: config.args ?? [],
-    cwd: runDir(entry, cwd),
-    env: config.env ?? {},
-    messageChars: limits.messageBytes,
-    messagesPerSecond: limits.messagesPerSecond,
-    graceMs,
-    parse: value => JSONRPCMessageSchema.parse(value)
-  })
-  return {
-    transport,
-    trouble() {
-      const said = transport.stderr.trim()
-      return transport.trouble === undefined ? undefined : said === '' ? transport.trouble : `${transport.trouble}: ${said.slice(-1000)}`
-    }
-  }
-}
-
-function remoteTransport(entry: Entry, config: RemoteConfig, { remote, shell, tokens }: ConnectPorts, sdk: Sdk): Made {
-  const name = config.bearerTokenEnvVar
-  // a project or a plugin sends nothing away that its programs would not get
-  const bearer = name === undefined ? undefined : entry.mutable ? process.env[name] : shell()?.variable(name)
-  if (name !== undefined && !bearer) {
-    throw new Error(`the environment variable ${name} is not set${entry.mutable ? '' : ', or is a key of the server'}`)
-  }
-  const headers = { ...config.headers, ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }) }
-  const source = tokens(entry)
-  const options = { fetch: source ? withTokens(remote.fetch, source) : remote.fetch, requestInit: { headers } }
-  const url = new URL(config.url)
-  const transport =
-    config.transport === 'http' ? new sdk.StreamableHTTPClientTransport(url, options) : new sdk.SSEClientTransport(url, options)
-  return { transport: transport as Transport, trouble: () => undefined }
-}
-
-function withTokens(fetch: RemoteFetch['fetch'], source: TokenSource): RemoteFetch['fetch'] {
-  const send = (url: string | URL, init: RequestInit | undefined, token: string | undefined) => {
-    const headers = new Headers(init?.headers)
-    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
-    return fetch(url, { ...init, headers })
-  }
-  return async (url, init) => {
-    const token = await source.token()
-    const answer = await send(url, init, token)
-    if (answer.status !== 401 || token === undefined) return answer
-    const fresh = await source.renewed(token)
-    if (fresh === undefined) return answer
-    await answer.body?.cancel()
-    return await send(url, init, fresh)
-  }
-}
 
 interface Circumstances {
   readonly signal: AbortSignal

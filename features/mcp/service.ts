@@ -1,7 +1,8 @@
 /** MCP as other packs see it: what is configured, connections to try, logins, and who runs. */
 import { extensionPoint, serviceToken } from '../../kernel/index.ts'
-import type { McpTool, TokenSource } from './connection.ts'
+import type { McpTool } from './connection.ts'
 import type { Entry } from './layers.ts'
+import type { TokenSource } from './transports.ts'
 
 export interface Mcp {
   /** Entries of all layers for a directory (default: the user's and those of plugins). Throws 40001 for what cannot be read. */
