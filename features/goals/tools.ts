@@ -126,24 +126,27 @@ the user asks for work that goes on by itself. The user confirms it, unless the 
 obstacle has held you up for at least 3 turns, or at once when the goal is impossible or unsafe. Then write a final message for the user.`,
     parameters: updateParameters,
     source: 'builtin',
-    prepare: ({ status, reason }: Static<typeof updateParameters>, env) => ({
-      description: `Set the goal to ${status}`,
-      accesses: [{ kind: 'change', thing }],
-      run: () =>
-        current(env, async () => {
-          const keeper = await keeperOf(env)
-          if (status === 'complete') {
-            await keeper.complete('model', reason)
-            return 'The goal is complete. Write a final message for the user.'
-          }
-          if (status === 'blocked') await keeper.block('model', reason ?? 'the model says that it cannot go on')
-          else {
-            await keeper.resume('model')
-            if (!keeper.drives(env.turn_id)) await keeper.join(env.turn_id, true)
-          }
-          return show(env)
-        })
-    })
+    async prepare({ status, reason }: Static<typeof updateParameters>, env) {
+      const keeper = await keeperOf(env)
+      return {
+        description: `Set the goal to ${status}`,
+        accesses: [{ kind: 'change', thing }],
+        ends_response: status !== 'active' && keeper.goal !== undefined && !keeper.drove(env.turn_id),
+        run: () =>
+          current(env, async () => {
+            if (status === 'complete') {
+              await keeper.complete('model', reason)
+              return 'The goal is complete. Write a final message for the user.'
+            }
+            if (status === 'blocked') await keeper.block('model', reason ?? 'the model says that it cannot go on')
+            else {
+              await keeper.resume('model')
+              if (!keeper.drives(env.turn_id)) await keeper.join(env.turn_id, true)
+            }
+            return show(env)
+          })
+      }
+    }
   }
   const budget: Tool<typeof budgetParameters> = {
     name: 'SetGoalBudget',

@@ -48,7 +48,7 @@ class Batch {
   readonly #over = new AbortController()
   /** Each resolves when clients have heard that the call began. */
   readonly #told: Promise<void>[] = []
-  /** Index of the first call that stopped the turn. */
+  /** Index of the first call behind which nothing runs. */
   #stoppedAt = Number.POSITIVE_INFINITY
 
   constructor(ports: RunnerPorts, input: ToolRunInput) {
@@ -64,7 +64,7 @@ class Batch {
     for (const [index, parsed] of this.#calls.entries()) {
       const each = await this.#prepare(parsed, prepared)
       prepared.push(each)
-      if (each.result?.stop_turn) this.#stop(index)
+      if (each.result ? each.result.stop_turn : each.context?.execution.ends_response) this.#stop(index)
       const { context, changes, result } = each.original === undefined ? each : prepared[each.original]!
       const execution = context?.execution
       this.#told[index] = this.#report({

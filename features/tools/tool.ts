@@ -110,6 +110,8 @@ export interface ToolExecution {
    * have heard that the call began.
    */
   run(progress: (update: ToolUpdate) => void, signal: AbortSignal, told: Promise<void>): Promise<ToolResult>
+  /** What stands behind the call in its response was asked for in a state that it ends, and is skipped; the turn goes on. */
+  readonly ends_response?: boolean
   /** How long `run` may take, ms; 0: as long as it wants, because it has limits of its own. Default: `call_limit_ms` (deployment option). */
   readonly limit_ms?: number
 }

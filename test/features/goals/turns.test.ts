@@ -74,6 +74,25 @@ for (const control of ['pause', 'cancel'])
     assert.deepEqual(scene.turns(), ['user', 'user', 'user'])
   })
 
+test('what stands behind the end of a goal in a response is skipped, and a last step follows', async t => {
+  const ending = toolCalls(
+    { id: 'a', name: 'GetGoal', args: {} },
+    { id: 'b', name: 'UpdateGoal', args: { status: 'blocked' } },
+    { id: 'c', name: 'SetGoalBudget', args: { value: 1, unit: 'turns' } }
+  )
+  const llm = scriptedLlm(ending, 'the end')
+  const scene = await start(t, llm)
+  await scene.set({ goal_objective: 'a' })
+  await scene.prompt('go')
+  await scene.settled(1)
+  assert.deepEqual(
+    scene.results().filter(([, isError]) => isError),
+    [['skipped because a previous tool call stopped the turn', true]]
+  )
+  assert.equal((await scene.goal())?.budget.turnBudget, null)
+  assert.deepEqual([llm.requests.length, scene.ends()], [2, ['completed']])
+})
+
 test('the last turn of a budget is worked through, also with tools', async t => {
   const llm = scriptedLlm(call('SetGoalBudget', { value: 1, unit: 'turns' }), call('GetGoal'), call('GetGoal'), 'done', 'never')
   const scene = await start(t, llm)
