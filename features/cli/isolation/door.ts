@@ -47,10 +47,7 @@ export function createDoor({ ctx, escaped }: DoorParts): object {
     escaped,
     fail: (error: Error) => ctx.fail(error),
     route: (spec: AnyRoute, handler: Handler) => ctx.route(answered(spec), input => clear(handler(inputOf(input, spec))) as never),
-    event(spec: EventSpec) {
-      const emit = ctx.event(spec) as unknown as Fn & { undo: () => void }
-      return { emit, undo: emit.undo }
-    },
+    event: (spec: EventSpec) => ({ emit: ctx.event(spec) as unknown as Fn }),
     on: (spec: EventSpec, listener: (event: unknown) => void) => ctx.on(spec, listener),
     frame: (spec: FrameSpec, handler: Handler, before?: Handler) =>
       ctx.frame(answered(spec), input => clear(handler(input)) as never, before && (raw => clear(before(raw)) as Promise<void>)),
