@@ -137,11 +137,7 @@ export class Questioner {
   async #item(item: Question['questions'][number], signal: AbortSignal): Promise<ItemAnswer | undefined> {
     const { question, body, options, multi_select, allow_other, other_label } = item
     const message = body === undefined ? question : `${question}\n${body}`
-    const choices = options.map(({ id, label, description }) => ({
-      value: id,
-      label,
-      ...(description === undefined ? {} : { hint: description })
-    }))
+    const choices = options.map(({ id, label, description }) => ({ value: id, label, hint: description }))
     if (multi_select) {
       const option_ids = await this.#io.ask.chooseSome(message, choices, signal)
       return option_ids && { kind: 'multi', option_ids: [...option_ids] }

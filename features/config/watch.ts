@@ -4,18 +4,19 @@ import { realpath } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 
 const pollMs = 2_000
+const quietMs = 150
 
 /**
- * Calls `changed` once things are quiet for `quietMs` after something happened to the file. The directory is watched, because
+ * Calls `changed` once things are quiet for a moment after something happened to the file. The directory is watched, because
  * editors replace the file; where the system cannot watch, the file is polled. A linked file is watched where it lies, too, also when the
  * link comes or moves later. Resolves to the undo. Keeps no process alive.
  */
-export async function watchConfig(path: string, changed: () => void, options: { readonly quietMs?: number } = {}): Promise<() => void> {
+export async function watchConfig(path: string, changed: () => void): Promise<() => void> {
   let timer: NodeJS.Timeout | undefined
   let closed = false
   const touch = () => {
     clearTimeout(timer)
-    timer = setTimeout(() => void settle(), options.quietMs ?? 150)
+    timer = setTimeout(() => void settle(), quietMs)
     timer.unref()
   }
   const lookouts = new Map<string, () => void>()

@@ -87,8 +87,7 @@ export function createRipgrep(program: string): SearchEngine {
       }
       if (!end.found && /os error 11\b|Resource temporarily unavailable/.test(end.stderr)) end = await single(['--threads', '1'])
       if (end.code === 2 && !end.found && end.stderr !== '') throw new ToolRefusal(`The search failed: ${end.stderr.slice(0, 1000).trim()}`)
-      const { partial, scanned } = end
-      return { ...(partial === undefined ? {} : { partial }), ...(scanned === undefined ? {} : { scanned }) }
+      return { partial: end.partial, scanned: end.scanned }
     }
   }
 }

@@ -117,7 +117,7 @@ export function snapshotOf(goal: Goal, now: number, cost: number | undefined): G
   return {
     goalId: goal.goal_id,
     objective: goal.objective,
-    ...(criterion === undefined ? {} : { completionCriterion: criterion }),
+    completionCriterion: criterion,
     status: goal.status,
     turnsUsed: used.turns,
     tokensUsed: used.tokens,
@@ -134,7 +134,7 @@ export function snapshotOf(goal: Goal, now: number, cost: number | undefined): G
       ...marks,
       overBudget: Object.values(marks).some(Boolean)
     },
-    ...(reason === undefined ? {} : { terminalReason: reason })
+    terminalReason: reason
   }
 }
 

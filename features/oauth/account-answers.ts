@@ -34,13 +34,8 @@ function rowOf(row: unknown, window: Window | undefined, name?: unknown): UsageR
   const limit = integer(row.limit)
   if (used === undefined && limit === undefined) return undefined
   const title = [name, row.name].find(text => typeof text === 'string' && text !== '') as string | undefined
-  return {
-    ...(title !== undefined && { name: title }),
-    ...(window && { window }),
-    used: used ?? 0,
-    limit: limit ?? 0,
-    ...(typeof row.resetTime === 'string' && row.resetTime !== '' && { reset_at: row.resetTime })
-  }
+  const reset_at = typeof row.resetTime === 'string' && row.resetTime !== '' ? row.resetTime : undefined
+  return { name: title, window, used: used ?? 0, limit: limit ?? 0, reset_at }
 }
 
 /** Whole hours in minutes become hours. */
@@ -89,16 +84,6 @@ export function readUserInfoAnswer(answer: unknown): UserInfo {
   const userId = text(me.user_id)
   if (userId === undefined) throw new AccountProblem('the account service answered with no user', { status: 200 })
   const { phone } = me
-  const optional = {
-    globalId: text(me.global_id),
-    bio: text(me.bio),
-    avatar: text(me.avatar),
-    username: text(me.username),
-    email: text(me.email),
-    phone: isTable(phone) ? { countryCode: text(phone.country_code) ?? '', number: text(phone.number) ?? '' } : undefined,
-    createdTime: scalar(me.created_time),
-    lastLoginTime: scalar(me.last_login_time)
-  }
   return {
     kind: 'ok',
     userInfo: {
@@ -110,7 +95,14 @@ export function readUserInfoAnswer(answer: unknown): UserInfo {
       userLevelName: text(me.user_level_name) ?? '',
       domain: scalar(me.domain) ?? '',
       domainName: text(me.domain_name) ?? '',
-      ...(Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)) as Partial<UserInfo['userInfo']>)
+      globalId: text(me.global_id),
+      bio: text(me.bio),
+      avatar: text(me.avatar),
+      username: text(me.username),
+      email: text(me.email),
+      phone: isTable(phone) ? { countryCode: text(phone.country_code) ?? '', number: text(phone.number) ?? '' } : undefined,
+      createdTime: scalar(me.created_time),
+      lastLoginTime: scalar(me.last_login_time)
     }
   }
 }

@@ -46,6 +46,6 @@ export async function askAccount<T>(
     if (!(error instanceof AccountProblem)) throw error
     const { message, status } = error
     log.warn({ path, status }, 'the account service could not be asked')
-    return { kind: 'error', message: withoutSecrets(message, sent), ...(status !== undefined && { status }) }
+    return { kind: 'error', message: withoutSecrets(message, sent), status }
   }
 }

@@ -68,8 +68,8 @@ export class LoginFlow {
       expires_in: Math.max(0, left),
       expires_at: new Date(this.#expires).toISOString(),
       interval: this.#interval,
-      ...(this.#resolved && { resolved_at: this.#resolved.toISOString() }),
-      ...(this.#message !== undefined && { error_message: this.#message })
+      resolved_at: this.#resolved?.toISOString(),
+      error_message: this.#message
     }
   }
 

@@ -155,9 +155,9 @@ function modelItem(alias: string, stored: ModelRecord, owned: boolean): ModelIte
     model: alias,
     display_name: nonBlank(record.display_name) ?? (nonBlank(record.model) || alias),
     max_context_size: owned ? record.max_context_size : 0,
-    ...(record.capabilities && { capabilities: record.capabilities }),
-    ...(record.support_efforts && { support_efforts: record.support_efforts }),
-    ...(record.default_effort && { default_effort: record.default_effort })
+    capabilities: record.capabilities,
+    support_efforts: record.support_efforts,
+    default_effort: record.default_effort || undefined
   }
 }
 
@@ -168,7 +168,7 @@ function contributedItem(model: ContributedModel): ModelItem {
     display_name: model.display_name,
     max_context_size: model.max_context_size,
     capabilities: [...model.capabilities],
-    ...(model.support_efforts && { support_efforts: [...model.support_efforts] }),
-    ...(model.default_effort && { default_effort: model.default_effort })
+    support_efforts: model.support_efforts && [...model.support_efforts],
+    default_effort: model.default_effort || undefined
   }
 }
