@@ -97,16 +97,13 @@ function read(lines: Buffer, { at: start, next: first, inode, waiting: before }:
     if (text.trim() === '') continue
     const place = own.text === undefined && prompt ? prompt.at : at
     const { role, turn, step } = own
-    found.push({ kind: 'document', number, role, time: record.time ?? 0, at: place, text, ...turnOf(turn), ...stepOf(step) })
+    found.push({ kind: 'document', number, role, time: record.time ?? 0, turn, step, at: place, text })
   }
   return {
     found,
     cursor: { at: start + lines.length, next, inode, waiting: [...waiting].map(([id, { text, at }]) => [id, text, at] as const) }
   }
 }
-
-const turnOf = (turn: number | undefined) => (turn === undefined ? {} : { turn })
-const stepOf = (step: number | undefined) => (step === undefined ? {} : { step })
 
 function parsed(line: string): CoreRecord | undefined {
   try {

@@ -68,27 +68,24 @@ async function answer(request: SearchRequest, live: boolean, touched: readonly T
   const items = page.hits.map(({ document, score }) => {
     const { session_id, agent_id, role, time, turn, step } = document
     const { workspace_id = '', title = '' } = index.facts(session_id) ?? {}
-    const place = {
-      ...(turn === undefined ? {} : { turn }),
-      ...(turn === undefined || step === undefined ? {} : { step_id: `t${turn}.${step}` })
-    }
+    const step_id = turn === undefined || step === undefined ? undefined : `t${turn}.${step}`
     const snippet = snippetOf(index.textOf(document), mode, needles)
-    return { session_id, workspace_id, session_title: title, agent_id, role, snippet, time, ...place, score }
+    return { session_id, workspace_id, session_title: title, agent_id, role, snippet, time, turn, step_id, score }
   })
   const { position, has_more, incomplete } = page
   const state = building ? 'building' : live || index.writes ? 'ready' : 'readonly'
   return {
     items,
     has_more,
-    ...(has_more && position ? { page_token: writeToken({ conditions, generation: index.generation, end, position }) } : {}),
+    page_token: has_more && position ? writeToken({ conditions, generation: index.generation, end, position }) : undefined,
     index_state: {
       state,
       ...index.counts(live ? container?.session_id : undefined),
-      ...(!live && (building || stale) ? { stale: true } : {}),
-      ...(!live && index.degraded !== undefined ? { degraded: index.degraded } : {})
+      stale: (!live && (building || stale)) || undefined,
+      degraded: live ? undefined : index.degraded
     },
     source,
-    ...(incomplete ? { incomplete } : {})
+    incomplete
   }
 }
 

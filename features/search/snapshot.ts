@@ -62,17 +62,7 @@ function documentOf([agent_id, number, role, time, turn, step, at, text]: Extrac
 } & Extract<Found, { kind: 'document' }> {
   if (typeof agent_id !== 'string' || typeof text !== 'string' || typeof number !== 'number' || typeof time !== 'number')
     throw new Error('damaged')
-  return {
-    kind: 'document',
-    agent_id,
-    number,
-    role,
-    time,
-    at,
-    text,
-    ...(turn === null ? {} : { turn }),
-    ...(step === null ? {} : { step })
-  }
+  return { kind: 'document', agent_id, number, role, time, turn: turn ?? undefined, step: step ?? undefined, at, text }
 }
 
 function lineOf(change: Change): Line {
