@@ -4,12 +4,11 @@ import { inspect } from 'node:util'
 import type { StoreSpec } from '../contract.ts'
 import { assertSchema } from '../declared.ts'
 import { developerError } from '../errors.ts'
-import { openBlobs } from './blob.ts'
-import { Documents } from './document.ts'
 import type { Fences, FileCalls, StoreParts } from './files.ts'
 import { Kvs } from './kv.ts'
 import { Logs } from './log.ts'
 import type { EngineEnvironment, Storage, StoreOf } from './ports.ts'
+import { Documents, openBlobs } from './whole-files.ts'
 
 /**
  * The storage on files below `home` (made when missing): what a store acknowledges survives a power loss. Nothing is touched before the
