@@ -25,7 +25,7 @@ import {
   StepInjectors,
   TurnHooks
 } from './service.ts'
-import { boundState, PromptDateSlot, refusalOf, ToolLimitsSlot } from './settings.ts'
+import { boundState, PromptDateSlot, refusalOf, ToolLimitsSlot, toolLimits } from './settings.ts'
 import { factsOf, StatusFacts } from './status-facts.ts'
 import { cutLine } from './stopping.ts'
 import { createTurnHooks, TurnHookCalls } from './turn-hooks.ts'
@@ -195,7 +195,7 @@ export default definePack({
       dateInjector(ctx.now, agent => agent.get(PromptDateSlot).date)
     )
     // Sections differ in their schema type; the point holds them as sections of any schema.
-    ctx.contribute(ToolPolicies, { name: 'agent', refuses: (agent, tool) => refusalOf(agent, tool.name) })
+    ctx.contribute(ToolPolicies, { name: 'agent', refuses: (agent, tool) => refusalOf(agent, tool.name), basis: toolLimits })
     ctx.contribute(AgentConfigHandlers, {
       field: 'model',
       order: 10,

@@ -64,14 +64,21 @@ export const boundState: StateSpec<Bound> = {
   }
 }
 
+const none: readonly string[] = []
+
 /** Tools that the agent's own `disabled_tools` and its profile switch off. A slot, so that the tool policy can look without waiting. */
 class ToolLimits {
-  disabled: readonly string[] = []
+  disabled = none
   #profile: ({ readonly name: string } & ToolRange) | undefined
 
   set(settings: AgentSettings, profile: ({ readonly name: string } & ToolRange) | undefined): void {
-    this.disabled = settings.disabled_tools ?? []
+    this.disabled = settings.disabled_tools ?? none
     this.#profile = profile
+  }
+
+  /** What is refused follows from these. */
+  get basis(): readonly unknown[] {
+    return [this.disabled, this.#profile]
   }
 
   /** Why the profile has no such tool, for the model. */
@@ -89,10 +96,21 @@ export const PromptDateSlot = defineSlot<{ date?: string | undefined }, AgentHos
 
 /** Tools that are off by name: by the agent's own setting, by those of the agents it comes from, and by the main agent's, which is the session's. */
 export function disabledTools(agent: AgentHost): readonly string[] {
-  const { session, record } = agent
   const own = agent.get(ToolLimitsSlot).disabled
+  const parent = parentOf(agent)
+  return parent ? [...new Set([...disabledTools(parent), ...own])] : own
+}
+
+/** What refusals follow from: those of the agents it comes from, too. */
+export function toolLimits(agent: AgentHost): readonly unknown[] {
+  const own = agent.get(ToolLimitsSlot).basis
+  const parent = parentOf(agent)
+  return parent ? [...toolLimits(parent), ...own] : own
+}
+
+function parentOf({ id, record, session }: AgentHost): AgentHost | undefined {
   const parent = record.type === 'main' ? undefined : session.agent(record.parent_agent_id ?? 'main')
-  return parent && parent !== agent ? [...new Set([...disabledTools(parent), ...own])] : own
+  return parent?.id === id ? undefined : parent
 }
 
 /** Why a tool is off for an agent, for the model. */

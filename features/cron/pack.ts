@@ -82,7 +82,8 @@ export default definePack({
         if (!tools.includes(tool)) return undefined
         if (interval() === undefined) return 'Scheduled prompts are switched off (SVC_CODE_DISABLE_CRON, cron.disabled).'
         return agent.record.type === 'main' ? undefined : `Only the main agent has ${tool.name}.`
-      }
+      },
+      basis: () => [interval() === undefined] // the type of an agent stays
     })
     ctx.own(
       sessions.onLoad(async session => {

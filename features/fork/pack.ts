@@ -32,7 +32,8 @@ export default definePack({
     })
     ctx.contribute(ToolPolicies, {
       name: 'side-conversation',
-      refuses: agent => (isSide(agent) ? 'No tools run in a side conversation. Answer from what you know.' : undefined)
+      refuses: agent => (isSide(agent) ? 'No tools run in a side conversation. Answer from what you know.' : undefined),
+      basis: agent => [isSide(agent)]
     })
   }
 })

@@ -71,7 +71,8 @@ export default definePack({
       refuses: (_agent, { name }) =>
         name === 'WaitFor' && config()?.get(experimentalSection).wait_for === false
           ? 'The tool WaitFor is switched off (experimental.wait_for).'
-          : undefined
+          : undefined,
+      basis: () => [config()?.get(experimentalSection)]
     })
     const tools = createTools({ tableOf, now: () => ctx.now() })
     for (const tool of tools) ctx.contribute(Tools, tool)

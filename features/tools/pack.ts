@@ -3,7 +3,7 @@ import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { listTools, toolsSection } from './contract.ts'
-import { configPolicy, OfferSlot, Registry } from './registry.ts'
+import { configPolicy, OfferSlot, RefusalsSlot, Registry } from './registry.ts'
 import { RepeatSlot } from './repeats.ts'
 import { createRunner } from './runner.ts'
 import { createToolHooks, ToolAuthority, ToolHooks, ToolRunner } from './service.ts'
@@ -45,6 +45,7 @@ export default definePack({
 
     ctx.slot(RepeatSlot)
     ctx.slot(OfferSlot)
+    ctx.slot(RefusalsSlot)
     ctx.contribute(ConfigSections, toolsSection)
     ctx.contribute(
       ToolPolicies,

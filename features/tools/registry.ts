@@ -36,6 +36,13 @@ interface Offer {
   readonly of: readonly Tool[]
 }
 
+/** Tools that the policies refuse an agent, by their names, as long as what that follows from is the same. */
+interface Refusals {
+  readonly from: readonly unknown[]
+  readonly refused: ReadonlyMap<string, string>
+}
+
+export const RefusalsSlot = defineSlot<{ last?: Refusals }, AgentHost>('tool-refusals', () => ({}))
 export const OfferSlot = defineSlot<{ last?: Offer }, AgentHost>('tool-offer', () => ({}))
 
 /** Live view of the contributed tools. Of two tools with one name the first counts. */
@@ -63,29 +70,59 @@ export class Registry {
 
   /** Why the agent must not use the tool; undefined when it may. */
   refusal(agent: AgentHost, tool: Tool): string | undefined {
-    return this.#refusals(agent, [tool]).get(tool)
+    return this.#asked(agent, [tool]).refused.get(tool.name)
   }
 
-  /** Which of the tools the agent must not use, and why. */
-  #refusals(agent: AgentHost, tools: readonly Tool[]): ReadonlyMap<Tool, string> {
+  /** Which of the tools the agent must not use, by their names, and why. */
+  #refusals(agent: AgentHost, tools: readonly Tool[]): ReadonlyMap<string, string> {
+    const from = this.#basis(agent, tools)
+    const kept = agent.get(RefusalsSlot)
+    if (from && kept.last?.from.length === from.length && from.every((each, at) => each === kept.last?.from[at])) return kept.last.refused
+    const { refused, failed } = this.#asked(agent, tools)
+    if (from && !failed) kept.last = { from, refused }
+    return refused
+  }
+
+  /** What the refusals follow from; undefined when a policy does not say. */
+  #basis(agent: AgentHost, tools: readonly Tool[]): readonly unknown[] | undefined {
     const { policies, accounts } = this.#ports
-    const refused = new Map<Tool, string>()
+    const entries = policies.entries()
+    const from: unknown[] = [entries]
+    for (const { name, source } of tools) from.push(name, source)
+    for (const { pack, item: policy } of entries) {
+      try {
+        const basis = accounts.onAccountOf(pack, `tool policy ${policy.name}`, () => policy.basis?.(agent))
+        if (!basis) return undefined
+        from.push(basis.length, ...basis)
+      } catch {
+        return undefined // it is asked itself, and blamed when that fails
+      }
+    }
+    return from
+  }
+
+  /** What the policies say. */
+  #asked(agent: AgentHost, tools: readonly Tool[]): { readonly refused: ReadonlyMap<string, string>; readonly failed: boolean } {
+    const { policies, accounts } = this.#ports
+    const refused = new Map<string, string>()
+    let failed = false
     for (const { pack, item: policy } of policies.entries()) {
       const what = `tool policy ${policy.name}`
       accounts.onAccountOf(pack, what, () => {
         for (const tool of tools) {
-          if (refused.has(tool)) continue
+          if (refused.has(tool.name)) continue
           try {
             const reason = policy.refuses(agent, tool)
-            if (reason !== undefined) refused.set(tool, reason)
+            if (reason !== undefined) refused.set(tool.name, reason)
           } catch (err) {
+            failed = true
             accounts.blame(pack, what, err, { tool: tool.name })
-            refused.set(tool, `The tool ${tool.name} is switched off: ${policy.name} could not say whether it may be used.`)
+            refused.set(tool.name, `The tool ${tool.name} is switched off: ${policy.name} could not say whether it may be used.`)
           }
         }
       })
     }
-    return refused
+    return { refused, failed }
   }
 
   /** What goes to the model, the same throughout a turn. */
@@ -97,7 +134,7 @@ export class Registry {
       const back = offer.last?.of.filter(({ name }) => !names.has(name) && this.#absence(name)) ?? [] // soon: the model goes on knowing them
       const all = [...there, ...back]
       const refused = this.#refusals(agent, all)
-      const of = all.filter(tool => !refused.has(tool))
+      const of = all.filter(tool => !refused.has(tool.name))
       offer.last = { turn_id, tools: of.map(tool => this.#show(tool)), of }
     }
     return offer.last.tools
@@ -119,7 +156,7 @@ export class Registry {
   #near(agent: AgentHost, name: string): string | undefined {
     const all = this.#all(agent)
     const refused = this.#refusals(agent, all)
-    const known = all.filter(tool => !refused.has(tool)).map(tool => tool.name)
+    const known = all.filter(tool => !refused.has(tool.name)).map(tool => tool.name)
     const own = name.split(/[\s.:/]/).at(-1) ?? ''
     return known.find(each => each.toLowerCase() === own.toLowerCase()) ?? nearest(own, known)
   }
@@ -141,7 +178,7 @@ export class Registry {
         input_schema: null,
         source: tool.source,
         ...(server === undefined ? {} : { mcp_server_id: server }),
-        active: !refused.has(tool)
+        active: !refused.has(tool.name)
       }
     })
   }
@@ -222,6 +259,7 @@ export function configPolicy(read: () => { readonly enabled?: readonly string[];
       const off =
         (enabled.length > 0 && !enabled.some(entry => meansTool(entry, tool.name))) || disabled.some(entry => meansTool(entry, tool.name))
       return off ? `The tool ${tool.name} is switched off in the configuration.` : undefined
-    }
+    },
+    basis: () => [read()]
   }
 }

@@ -160,6 +160,11 @@ export interface ToolPolicy {
   readonly name: string
   /** Why the tool is off, as a sentence for the model; undefined: no objection. Called often, so it does no I/O. One that throws objects. */
   refuses(agent: AgentHost, tool: Tool): string | undefined
+  /**
+   * What the answers for an agent follow from besides name and source of the tool, compared by identity: a section of the configuration, a
+   * setting. While that is the same for all policies, and tools and policies are, none is asked again when a turn begins. Without it all are.
+   */
+  basis?(agent: AgentHost): readonly unknown[]
 }
 
 export const ToolPolicies = extensionPoint<ToolPolicy>('tool-policies', undefined, { name: 'string', refuses: 'function' })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { type AgentHost, Sessions } from '../../features/sessions/index.ts'
-import { type Tool, ToolPolicies, ToolRunner, type ToolSet, ToolSets } from '../../features/tools/index.ts'
+import { type Tool, ToolPolicies, ToolRunner, type ToolSet, ToolSets, Tools } from '../../features/tools/index.ts'
 import { definePack, oneOf, type Pack, Type } from '../../kernel/index.ts'
 import { scripted } from '../features/tools/fakes.ts'
 import { type Conversation, conversation } from '../helpers/conversation.ts'
@@ -185,4 +185,41 @@ test('a policy that fails switches the tool off', async t => {
   assert.match(results[0]?.output ?? '', /Bash is switched off: policy could not say/)
   const [list] = shown(talk)
   assert.ok(named(list, 'Read') && !named(list, 'Bash'))
+})
+
+test('policies that say what they go by are asked again when that, the tools or the policies are others', async t => {
+  let off = 'none'
+  const asked: string[] = []
+  const policy = definePack({
+    name: 'policy',
+    setup(ctx) {
+      const refuses = (_agent: AgentHost, { name }: Tool) => {
+        asked.push(name)
+        return name === off ? 'It is off.' : undefined
+      }
+      ctx.contribute(ToolPolicies, { name: 'policy', refuses, basis: () => [off] })
+    }
+  })
+  const more = definePack({ name: 'more', setup: ctx => ctx.contribute(Tools, scripted({ name: 'More' })) })
+  const talk = await conversation(t, withPacks(policy, more))
+  const askedIn = async () => {
+    asked.length = 0
+    await talk.turn([])
+    return new Set(asked).size > 1
+  }
+  const last = () => shown(talk).at(-1)
+
+  assert.deepEqual([await askedIn(), await askedIn()], [true, false])
+  off = 'Read'
+  assert.deepEqual([await askedIn(), await askedIn()], [true, false])
+  assert.ok(named(last(), 'Bash') && !named(last(), 'Read'))
+  await talk.kernel.unload('more')
+  assert.deepEqual([await askedIn(), await askedIn()], [true, false])
+  assert.ok(!named(last(), 'More'))
+  await talk.api('POST', '/config', { tools: { disabled: ['Bash'] } })
+  assert.deepEqual([await askedIn(), await askedIn()], [true, false])
+  assert.ok(!named(last(), 'Bash'))
+  await talk.kernel.unload('policy')
+  await talk.turn([])
+  assert.ok(named(last(), 'Read'))
 })
