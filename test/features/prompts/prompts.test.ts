@@ -123,11 +123,11 @@ test('tools that the session or the profile switched off are refused with a reas
   await agent.prompt('one', { disabled_tools: ['Grep'], profile: 'explore' })
   await agent.settled(1)
   assert.match(refuses?.('Grep') ?? '', /disabled/)
-  assert.match(refuses?.('Bash') ?? '', /profile explore/)
+  assert.match(refuses?.('Write') ?? '', /profile explore/)
   assert.equal(refuses?.('Read'), undefined)
 
   const child = await session?.createAgent({ type: 'sub', parent_agent_id: 'main' })
-  assert.deepEqual([refuses?.('Grep', child) !== undefined, refuses?.('Bash', child)], [true, undefined])
+  assert.deepEqual([refuses?.('Grep', child) !== undefined, refuses?.('Write', child)], [true, undefined])
   await agent.prompt('two', { disabled_tools: ['Read'] })
   assert.deepEqual([refuses?.('Grep', child), refuses?.('Read', child) !== undefined], [undefined, true])
   await agent.settled(2)
