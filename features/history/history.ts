@@ -135,17 +135,20 @@ export class AgentHistory implements History {
     return this.#state.reminders.get(variant)?.at(-1)?.origin
   }
 
-  async append(...records: (CoreRecord | HistoryRecord)[]): Promise<void> {
-    ;(await this.write(...records)).tell()
+  append(...records: (CoreRecord | HistoryRecord)[]): Promise<void> {
+    return this.write(...records).then(written => written.tell())
   }
 
-  async write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written> {
+  write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written> {
     const given = records as HistoryRecord[] // core records are records
     const { media, writable } = this.#ports
     const keeper = media && writable && hasLargeMedia(given) ? media : undefined
-    if (!keeper && !this.#line && !this.#untold && !this.#recovering) return this.#log.write(given)
-    const before = this.#line
-    const taking = this.#takeIn(before, async () => (keeper ? await keeper.keep(given) : given))
+    const waits = keeper || this.#line || this.#untold || this.#recovering
+    return waits ? this.#writeInLine(given, keeper) : this.#log.write(given)
+  }
+
+  async #writeInLine(given: readonly HistoryRecord[], keeper: Media | undefined): Promise<Written> {
+    const taking = this.#takeIn(this.#line, async () => (keeper ? await keeper.keep(given) : given))
     const line = taking
       .catch(() => undefined) // the caller hears of it
       .then(() => {

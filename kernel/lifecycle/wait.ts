@@ -151,10 +151,12 @@ let calls = 0
 
 /** Resolves in the next pass of the event loop; in a later one when those that wait take more than a pass may. */
 export function nextPass(): Promise<void> {
-  return new Promise(resolve => {
-    waiting.push(resolve)
-    call()
-  })
+  return new Promise(waitForPass)
+}
+
+function waitForPass(goOn: () => void): void {
+  waiting.push(goOn)
+  call()
 }
 
 function call(): void {
@@ -175,7 +177,7 @@ function goOn(): void {
 
 /** Resolves behind what goes on in the next pass: for what follows from something, when nobody waits for it as they do for that. */
 export function laterPass(): Promise<void> {
-  return nextPass().then(nextPass)
+  return new Promise(resolve => waitForPass(() => waitForPass(resolve)))
 }
 
 /** The time of this pass is used up. */

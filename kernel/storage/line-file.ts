@@ -87,11 +87,12 @@ export class LineFiles {
    * removed is refused. `empty`: the file must be empty or missing. Without it the tail is repaired: a last line that only lacks its
    * newline stays.
    *
-   * A function is asked for the lines when it is their turn.
+   * A function is asked for the lines when it is their turn and what runs now is through: what that appends can go with them.
    */
-  append(file: string, given: readonly Uint8Array[] | (() => Promise<readonly Uint8Array[]>), known?: KnownEnd | 'empty'): Promise<number> {
+  append(file: string, given: readonly Uint8Array[] | (() => readonly Uint8Array[]), known?: KnownEnd | 'empty'): Promise<number> {
     return this.#queue.run(file, async () => {
-      const lines = typeof given === 'function' ? await given() : given
+      if (typeof given === 'function') await null
+      const lines = typeof given === 'function' ? given() : given
       const fence = this.#options.fenceOf?.(file)
       const opened = this.#kept(file, known, fence) ?? (await this.#get(file, known, fence))
       try {

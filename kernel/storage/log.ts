@@ -105,8 +105,7 @@ export class Logs {
 
   #begin(file: string): Group {
     const parts: Buffer[] = []
-    const take = async () => {
-      await null // what is appended in this turn belongs to it
+    const take = () => {
       if (this.#groups.get(file) === group) this.#groups.delete(file)
       return parts
     }
