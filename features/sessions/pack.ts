@@ -129,6 +129,7 @@ export default definePack({
     ctx.own(() => table.closeAll())
     ctx.tap(ctx.hooks.started, () => ctx.background(() => discardLeft(root, ctx.streams, ctx.log)))
     if (ctx.config.take_over) ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.takeOverLeft(signal).finally(takenOver)))
+    ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.openFollowed(signal)))
     ctx.tap(ctx.hooks.started, () => ctx.background(() => removeUnfinished(root)))
     ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.warm()))
     ctx.tap(ctx.hooks.attachStream, async id => {

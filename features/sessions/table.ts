@@ -13,7 +13,7 @@ import type { SessionState } from './service.ts'
 
 export interface TablePorts {
   readonly catalog: Catalog
-  readonly streams: Pick<Streams, 'open' | 'takeOver' | 'lost' | 'close' | 'remove' | 'subscribers'>
+  readonly streams: Pick<Streams, 'open' | 'takeOver' | 'lost' | 'close' | 'remove' | 'subscribers' | 'followed'>
   readonly log: Logger
   /** Takes the session's lock; undefined while another live process holds it. */
   readonly lock: (dir: string) => Promise<Lease | undefined>
@@ -137,14 +137,27 @@ export class SessionTable {
     }
   }
 
+  /** Loads what clients have followed since before this pack was swapped, or has them go on at the server that took it meanwhile. */
+  async openFollowed(signal: AbortSignal): Promise<void> {
+    for (const id of this.#ports.streams.followed()) {
+      if (signal.aborted || this.#closed) return
+      try {
+        await this.load(id)
+      } catch (err) {
+        if (err instanceof SessionMoved) await this.#ports.streams.lost(id)
+        else if (!isMissing(err)) this.#ports.log.error({ err, session_id: id }, 'a session that clients follow could not be loaded')
+      }
+    }
+  }
+
   /** A session that a server which died left open is loaded: its state may lack what only its journals have. */
   async takeOver(id: string): Promise<LiveSession | undefined> {
     try {
       const known = this.#loading.has(id) ? undefined : await this.#ports.catalog.find(id)
       return this.#loading.has(id) || (known && (await this.#wasLeft(known))) ? await this.load(id) : undefined
     } catch (err) {
-      const expected = err instanceof SessionMoved || (AppError.is(err) && err.code === SessionMissing.code)
-      if (!expected) this.#ports.log.error({ err, session_id: id }, 'a session that was left open could not be loaded')
+      if (!(err instanceof SessionMoved) && !isMissing(err))
+        this.#ports.log.error({ err, session_id: id }, 'a session that was left open could not be loaded')
       return undefined
     }
   }
@@ -353,7 +366,7 @@ export class SessionTable {
 
   /** Deleted by another process a moment ago: the lock has made its directory again. */
   async #leftover(id: string, dir: string, error: unknown): Promise<void> {
-    if (!AppError.is(error) || error.code !== SessionMissing.code) return
+    if (!isMissing(error)) return
     this.#ports.catalog.forget(id)
     await rmdir(dir).catch(() => undefined) // not there, or something is in it
   }
@@ -433,4 +446,8 @@ export class SessionTable {
   #isIdle({ id, isKept, work }: LiveSession): boolean {
     return !isKept && !work.busy && work.pending_interaction === 'none' && this.#ports.streams.subscribers(id) === 0
   }
+}
+
+function isMissing(error: unknown): boolean {
+  return AppError.is(error) && error.code === SessionMissing.code
 }

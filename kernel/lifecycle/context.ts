@@ -238,10 +238,11 @@ const streamMethods = [
   'remove',
   'read',
   'backwards',
-  'subscribers'
+  'subscribers',
+  'followed'
 ] as const
 /** Methods of streams and stores that do not answer with a promise. */
-const atOnce = ['watermark', 'written', 'backwards', 'subscribers', 'scan']
+const atOnce = ['watermark', 'written', 'backwards', 'subscribers', 'followed', 'scan']
 
 /** These methods alone, as long as `use` does not throw. Those that answer with a promise fail by rejecting it. */
 function whileUsable<T extends object>(target: T, names: readonly string[], use: () => void): T {

@@ -37,6 +37,11 @@ export class Fanout {
     return this.#subscribers.get(session_id)?.size ?? 0
   }
 
+  /** Sessions with subscribers. */
+  followed(): string[] {
+    return [...this.#subscribers.keys()]
+  }
+
   /** Takes a frame from its stream, in order. What is written in one go leaves together (`SocketTransport.send`). */
   deliver(frame: EventFrame): void {
     const { spec, session_id, subject, only, wire } = frame

@@ -120,12 +120,11 @@ export class Hub implements Streams {
     if (fence) this.#table.fences.set(session_id, fence)
     else this.#table.fences.delete(session_id)
     const known = this.#table.find(session_id)
-    const wasRead = known?.watermark !== undefined
     if (known) known.lost = false
-    if (wasRead) await this.#table.close(session_id) // another process has owned the file since: what is emitted meanwhile gets its number from that
+    if (known?.watermark) await this.#table.close(session_id) // another process has owned the file since: what is emitted meanwhile gets its number from that
     const mark = await this.open(session_id)
-    // Who followed it while it was only read here follows it anew, with what packs have of it beside events.
-    if (wasRead) this.clients.resync(session_id, mark)
+    // Who followed it before, while it was only read here or its pack was away, follows it anew, with what packs have of it beside events.
+    this.clients.resync(session_id, mark)
     return mark
   }
 
@@ -143,7 +142,6 @@ export class Hub implements Streams {
 
   async close(session_id: string): Promise<void> {
     await this.#table.settled(session_id)
-    this.clients.endSubscriptions(session_id)
     const stream = this.#table.find(session_id)
     await this.#table.close(session_id)
     if (!stream?.lost) this.#table.fences.delete(session_id) // what is still said of one that is lost is not written
@@ -177,6 +175,10 @@ export class Hub implements Streams {
 
   subscribers(session_id: string): number {
     return this.fanout.subscribers(session_id)
+  }
+
+  followed(): string[] {
+    return this.fanout.followed()
   }
 
   /** What is open, and how much waits. */

@@ -47,8 +47,8 @@ export interface Streams {
   /** Opens the journal of a session (creating it) so that `watermark` is known; `close` ends that. Idempotent. */
   open(session_id: string): Promise<Watermark>
   /**
-   * Like `open`, for a journal that another process has written to so far: subscribers are asked to resync. `fence`: it is written under
-   * this lease.
+   * Like `open`, for a journal that another process may have written to so far: whoever subscribed before is asked to resync. `fence`: it
+   * is written under this lease.
    */
   takeOver(session_id: string, fence?: Fence): Promise<Watermark>
   /**
@@ -64,9 +64,9 @@ export interface Streams {
    * Resolves when everything emitted so far is on disk and handed to the sockets. Who tells clients a state calls this in the tick in which it reads the state, and answers afterwards.
    */
   flushed(session_id?: string): Promise<void>
-  /** Flushes and closes a journal; subscriptions end silently. An event that comes later opens it only until it is written. */
+  /** Flushes and closes a journal. Subscriptions stay, for when it is opened anew. An event that comes later opens it only until it is written. */
   close(session_id: string): Promise<void>
-  /** As `close`, then deletes the journal: for a session whose data goes. Later events of it reach listeners only, until it is opened again. */
+  /** As `close`, ends the subscriptions and deletes the journal: for a session whose data goes. Later events of it reach listeners only, until it is opened again. */
   remove(session_id: string): Promise<void>
   /**
    * Journaled events after a cursor, under the rules of a replay (at most the newest 1000); those emitted before the call are among
@@ -77,6 +77,8 @@ export interface Streams {
   backwards(session_id: string): AsyncIterable<JournaledEvent>
   /** Connections subscribed to the session. */
   subscribers(session_id: string): number
+  /** Sessions with subscribers, open or not. */
+  followed(): readonly string[]
 }
 
 export interface ConnectionInfo {
