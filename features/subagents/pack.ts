@@ -1,25 +1,22 @@
 /** Wires subagents: the tools Agent and AgentSwarm, swarm mode, profiles from files, the pool of models, and how clients see it all. */
 import { definePack, defineSlot, Type } from '../../kernel/index.ts'
-import { AgentProfileSources, AgentRepairs, Agents, promptCompleted, StatusFacts, StepInjectors, TurnHooks } from '../agent/index.ts'
-import { Config, ConfigSections, subagentSection } from '../config/index.ts'
+import { AgentRepairs, Agents, StatusFacts, StepInjectors, TurnHooks } from '../agent/index.ts'
+import { Config, subagentSection } from '../config/index.ts'
 import { Histories, type HistoryRecord, HistoryStates, RecordEvents, UndoFollowers } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
-import { AgentConfigHandlers, type AgentHost, type Session, SessionChecks, Sessions } from '../sessions/index.ts'
+import { AgentConfigHandlers, type AgentHost, SessionChecks, Sessions } from '../sessions/index.ts'
 import { Tasks } from '../tasks/index.ts'
 import { ToolHooks, ToolSets } from '../tools/index.ts'
 import { agentTool } from './agent-tool.ts'
 import { createChildren, RunningSlot } from './children.ts'
 import { subagentCompleted, subagentFailed, subagentSpawned, subagentStarted, subagentSuspended } from './contract.ts'
+import { offerProfiles } from './offered-profiles.ts'
 import { checkPool, poolOf } from './pool.ts'
-import { profileDirs, readProfiles } from './profile-files.ts'
 import { begunState, eventsOf, failed, rosterState, shownOf, toldTypes } from './records.ts'
 import { usualPace } from './schedule.ts'
 import { Subagents } from './service.ts'
 import { SwarmMode, swarmState } from './swarm-mode.ts'
 import { swarmTool } from './swarm-tool.ts'
-
-/** Directories with agent profiles, beside those of the project and of the user. */
-const extraAgentDirsSection = { name: 'extra_agent_dirs', schema: Type.Array(Type.String()), default: [] as string[] }
 
 export default definePack({
   name: 'subagents',
@@ -44,7 +41,7 @@ export default definePack({
     })
   }),
   setup(ctx, { sessions, histories, agents, turns, toolHooks, llm, config, tasks }) {
-    ctx.contribute(ConfigSections, extraAgentDirsSection)
+    const readProfiles = offerProfiles(ctx, sessions, config)
     ctx.contribute(HistoryStates, rosterState)
     ctx.contribute(HistoryStates, begunState)
     ctx.contribute(HistoryStates, swarmState)
@@ -95,7 +92,7 @@ export default definePack({
       sessions.onLoad(async session => {
         const agent = session.agent('main')
         if (agent) await swarmOf(agent)
-        await session.get(profiles).read()
+        await readProfiles(session)
       })
     )
     ctx.contribute(StatusFacts, {
@@ -113,29 +110,6 @@ export default definePack({
       field: 'swarm_mode',
       order: 50,
       apply: async (session, value) => (await swarmOf(await session.main())).set(value === true, 'manual')
-    })
-
-    /** Sessions of one directory that are opened together read once. */
-    const reading = new Map<string, ReturnType<typeof readProfiles>>()
-    const profilesOf = (cwd: string) => {
-      const read = async () => readProfiles(await profileDirs(cwd, ctx.home, config()?.get(extraAgentDirsSection) ?? []), ctx.log)
-      const found = reading.get(cwd) ?? read().finally(() => reading.delete(cwd))
-      reading.set(cwd, found)
-      return found
-    }
-    const profiles = defineSlot('agent-profile-files', (session: Session) => {
-      const files = { list: [] as Awaited<ReturnType<typeof readProfiles>>, read: async () => {} }
-      files.read = async () => {
-        files.list = await profilesOf(session.cwd)
-      }
-      return files
-    })
-    ctx.slot(profiles)
-    ctx.contribute(AgentProfileSources, { name: 'files', profiles: session => session.peek(profiles)?.list ?? [] })
-    // Files that came since count from the next prompt on.
-    ctx.on(promptCompleted, ({ session_id }) => {
-      const files = sessions.loaded(session_id ?? '')?.peek(profiles)
-      if (files) ctx.background(files.read)
     })
 
     const { max_depth: maxDepth, max_running: maxRunning, max_agents: maxAgents } = ctx.config
