@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import config from '../../../features/config/pack.ts'
+import { Clock as DueClock } from '../../../features/cron/clock.ts'
 import cron from '../../../features/cron/pack.ts'
 import { firedRecord } from '../../../features/cron/records.ts'
 import { CronTable } from '../../../features/cron/table.ts'
@@ -16,6 +17,7 @@ import { type Reply, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.t
 import { freshDir } from '../../helpers/temp.ts'
 import { copyOfHome, historyOnDisk, type StartOptions, startAgent } from '../agent/start.ts'
 import { authority } from '../tasks/start.ts'
+import { silent } from '../tools/fakes.ts'
 
 const MINUTE = 60_000
 const at = (text: string) => new Date(`2026-03-02T${text}`).getTime() // a Monday
@@ -205,6 +207,26 @@ test('a job is made when the next server would also know when it is due', async 
   assert.equal((await job)?.job_id, 'job')
 })
 
+test('a session that is gone is looked at once, and forgotten on disk, too', { timeout: 10_000 }, async t => {
+  const due = new Map([['gone', { due: 1 }]])
+  const store = { ids: async () => [...due.keys()], get: async (id: string) => due.get(id), delete: async (id: string) => due.delete(id) }
+  const looked: string[] = []
+  const clock = new DueClock({
+    now: () => new Date(2),
+    log: silent,
+    store: store as unknown as ConstructorParameters<typeof DueClock>[0]['store'],
+    interval: () => 1,
+    async look(id) {
+      looked.push(id)
+      return 'gone'
+    }
+  })
+  t.after(() => clock.stop())
+  await clock.load()
+  while (due.size > 0) await new Promise(resolve => setTimeout(resolve, 2))
+  assert.deepEqual(looked, ['gone'])
+})
+
 test('a fire that is on record and whose message is not comes with the next server, once', async t => {
   const clock = { ms: at('08:00:30') }
   const killed = latch()
@@ -258,7 +280,7 @@ test('a recurring job older than 7 days fires once more as stale, tells so, and 
   assert.equal(scene.fires().length, 1)
 })
 
-test('patterns, prompts and numbers that cannot be are refused with the reason', async t => {
+test('patterns and prompts that cannot be are refused with the reason', async t => {
   const clock = { ms: at('08:00:30') }
   const rows: readonly (readonly [Record<string, unknown>, RegExp])[] = [
     [{ cron: '* * * *' }, /cron: it has 4 fields, not 5/],
@@ -269,7 +291,8 @@ test('patterns, prompts and numbers that cannot be are refused with the reason',
     [{ cron: '0 0 31 2 *' }, /never fires/],
     [{ cron: '0 8 2 3 *', recurring: false }, /within 350 days/],
     [{ prompt: '' }, /prompt/],
-    [{ prompt: 'é'.repeat(5000) }, /at most 8 KiB/]
+    [{ prompt: 'é'.repeat(4096) }, /^id:/],
+    [{ prompt: `${'é'.repeat(4096)}x` }, /at most 8 KiB/]
   ]
   const calls = rows.map(([args], n) => ({ id: `c${n}`, name: 'CronCreate', args: { cron: '0 9 * * *', prompt: 'x', ...args } }))
   const scene = await start(t, clock, [toolCalls(...calls), 'ok'])
@@ -323,6 +346,7 @@ test('of many missed times at most 1000 are counted, and none of them comes late
   const now = at('00:00:00') + 5000 * MINUTE
   assert.deepEqual(await passedAt(job, now, false), { count: 1000, cursor: now })
   assert.equal(await passedAt({ ...job, cursor: now }, now, false), undefined)
+  assert.deepEqual(await passedAt({ ...job, recurring: false }, now, false), { count: 1, cursor: at('00:01:00') })
 })
 
 test('patterns in words', async () => {
@@ -335,6 +359,7 @@ test('patterns in words', async () => {
     ['0 9 * * 1,3', 'every Monday, Wednesday at 09:00'],
     ['0 9 1 * *', 'on day 1 of every month at 09:00'],
     ['0 9 24 12 *', 'on 24 December at 09:00'],
+    ['* */2 * * *', 'by the pattern * */2 * * *'],
     ['0 9 * jan mon', 'by the pattern 0 9 * jan mon']
   ]
   for (const [cron, words] of rows) {

@@ -1,18 +1,83 @@
 /** The subagents of the snapshot, by the records of the agent that started them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { completed, rosterState, shownOf, spawned } from '../../../features/subagents/records.ts'
+import type { HistoryRecord } from '../../../features/history/index.ts'
+import { limited } from '../../../features/subagents/chosen.ts'
+import {
+  completed,
+  detached,
+  failed,
+  rosterState,
+  shownOf,
+  spawned,
+  started,
+  stopped,
+  suspended
+} from '../../../features/subagents/records.ts'
+
+const begin = (subagentId: string, more: { model?: string; swarmIndex?: number } = {}) =>
+  spawned.of({ subagentId, subagentName: 'coder', parentToolCallId: 'c', parentAgentId: 'main', runInBackground: false, ...more })
+const shown = (...records: HistoryRecord[]) =>
+  shownOf(
+    records.reduce((state, record) => rosterState.reduce(state, record), rosterState.initial()),
+    's'
+  )
 
 test('subagents stand in the order in which they were first started; one that is taken up again keeps its place', () => {
-  const start = (subagentId: string) =>
-    spawned.of({ subagentId, subagentName: 'coder', parentToolCallId: 'c', parentAgentId: 'main', runInBackground: false })
-  const records = [start('a'), start('b'), completed.of({ subagentId: 'a', resultSummary: 'done' }), start('a')]
-  const roster = records.reduce((state, record) => rosterState.reduce(state, record), rosterState.initial())
+  const done = completed.of({ subagentId: 'a', resultSummary: 'done' })
   assert.deepEqual(
-    shownOf(roster, 's').map(({ id, subagent_phase }) => [id, subagent_phase]),
+    shown(begin('a'), begin('b'), done, begin('a')).map(({ id, subagent_phase }) => [id, subagent_phase]),
     [
       ['a', 'queued'],
       ['b', 'queued']
     ]
   )
+})
+
+test('how a subagent is at work and how it ended: each has its phase, status and last words', () => {
+  const ids = ['works', 'waits', 'did', 'failed', 'stopped', 'left']
+  const found = shown(
+    ...ids.map(id => begin(id, { model: 'm', swarmIndex: 3 })),
+    started.of({ subagentId: 'works' }),
+    suspended.of({ subagentId: 'waits', reason: 'too many requests' }),
+    completed.of({ subagentId: 'did', resultSummary: 'x'.repeat(4000) }),
+    failed.of({ subagentId: 'failed', error: 'no model' }),
+    stopped.of({ subagentId: 'stopped' }),
+    detached.of({ subagentId: 'left' })
+  )
+  assert.deepEqual(
+    found.map(({ id, subagent_phase, status, output_preview, suspended_reason }) => [
+      id,
+      subagent_phase,
+      status,
+      output_preview?.slice(0, 10) ?? suspended_reason
+    ]),
+    [
+      ['works', 'working', 'running', undefined],
+      ['waits', 'suspended', 'running', 'too many requests'],
+      ['did', 'completed', 'completed', 'xxxxxxxxxx'],
+      ['failed', 'failed', 'failed', 'no model'],
+      ['stopped', 'failed', 'cancelled', undefined]
+    ]
+  )
+  assert.equal(found[2]?.output_preview?.length, 3000)
+  assert.ok(found.every(({ model, swarm_index, session_id }) => model === 'm' && swarm_index === 3 && session_id === 's'))
+})
+
+test('what was over when its turn was cut stays as it ended; what was at work has failed with the turn', () => {
+  const cut = { type: 'turn.ended', turn_id: 0, reason: 'cancelled', duration_ms: 1, steps: 1 }
+  const done = completed.of({ subagentId: 'done', resultSummary: 'yes' })
+  const found = shown(begin('done'), begin('cut'), done, cut)
+  assert.deepEqual(
+    found.map(({ id, status, output_preview }) => [id, status, output_preview]),
+    [
+      ['done', 'completed', 'yes'],
+      ['cut', 'failed', 'The turn was cancelled']
+    ]
+  )
+})
+
+test('without a limit of time nothing but its signal ends an agent', () => {
+  const { signal } = new AbortController()
+  assert.equal(limited(signal, 0).signal, signal)
 })

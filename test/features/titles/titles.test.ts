@@ -20,14 +20,20 @@ interface Asked {
   readonly chat: string
 }
 
+interface Answer {
+  readonly status: number
+  readonly body: string
+}
+
 /** A server with a managed login, and a provider that answers what the test says; `hang` never does. */
 async function scene(t: Parameters<typeof startTestKernel>[0], config = 'auto_session_title = true', timeout_ms = 5000) {
   const asked: Asked[] = []
-  const script: ({ status: number; body: string } | 'hang')[] = []
+  const script: (Answer | 'hang' | (() => Promise<Answer>))[] = []
   const provider = createServer(async (request, response) => {
     const { method, params } = JSON.parse(await text(request)) as { method: string; params: { chat_content: string } }
     asked.push({ path: `${request.url} ${method}`, token: String(request.headers.authorization), chat: params.chat_content })
-    const next = script.shift() ?? { status: 200, body: JSON.stringify({ title: `Title ${asked.length}` }) }
+    const scripted = script.shift() ?? { status: 200, body: JSON.stringify({ title: `Title ${asked.length}` }) }
+    const next = typeof scripted === 'function' ? await scripted() : scripted
     if (next !== 'hang') response.writeHead(next.status, { 'content-type': 'application/json' }).end(next.body)
   })
   await new Promise<void>(resolve => provider.listen(0, '127.0.0.1', resolve))
@@ -155,12 +161,35 @@ test('calls that meet share one request; a title that is there stays, unless it 
   assert.equal(asked.length, 2)
 })
 
+test('what the user calls the session while a title is made stays', async t => {
+  const { generate, history, script, session, call, id } = await scene(t)
+  await talk(await history(), 0, 'hello', 'hi')
+  script.push(async () => {
+    await call(updateProfile, { params: { session_id: id }, body: { title: 'Mine' } })
+    return { status: 200, body: '{"title":"Made"}' }
+  })
+  assert.equal((await generate()).code, 40923)
+  assert.equal(session.state.title, 'Mine')
+})
+
+test('nothing of a turn that was taken back goes out', async t => {
+  const { generate, history, asked } = await scene(t)
+  await talk(await history(), 0, 'that stays', 'hi')
+  await talk(await history(), 1, 'that was taken back', 'hi')
+  await (await history()).append({ type: 'context.undone', from: 1, context_tokens: 0 })
+  await generate()
+  assert.equal(asked[0]?.chat, 'user: that stays')
+})
+
 test('every failure answers 40923 and changes nothing: a bad status, no title, no JSON, a provider that hangs', async t => {
   const { generate, history, script, session } = await scene(t, undefined, 300)
   await talk(await history(), 0, 'hello', 'hi')
   const before = session.state
   script.push({ status: 500, body: '' }, { status: 200, body: '{"title":" "}' }, { status: 200, body: 'x' }, 'hang')
-  for (let n = 0; n < 4; n++) assert.equal((await generate()).code, 40923)
+  for (const why of [/HTTP 500/, /without a title/, /without a title/, /not answer in time/]) {
+    const { code, msg } = await generate()
+    assert.deepEqual([code, why.test(msg)], [40923, true], msg)
+  }
   assert.equal(session.state, before)
 })
 

@@ -259,6 +259,14 @@ test('a Stop hook keeps a turn going once, with its reason', async t => {
   assert.match(lastSeen(llm), /run the tests/)
 })
 
+test('a Stop hook that has nothing against it ends the turn, whatever it says', async t => {
+  const llm = scriptedLlm('finished', 'never asked')
+  const agent = await start(t, llm, [{ event: 'Stop', command: 'echo fine' }])
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.equal(llm.requests.length, 1)
+})
+
 test('what is decided by a hook is refused when no pack can run it', async t => {
   const llm = scriptedLlm('never asked')
   const agent = await start(t, llm, [{ event: 'UserPromptSubmit', command: 'true' }], [config, tools, permissions, userHooks])
@@ -510,4 +518,19 @@ test('what a rule says of time, place and environment reaches its command, and s
     { command: 'plain', cwd: '/', env: undefined, timeout_ms: 30_000, signal },
     { command: 'own', cwd: '/elsewhere', env: { A: 'b' }, timeout_ms: 5_000, signal }
   ])
+})
+
+test('of rules with one command in one directory the first runs, also when one of them names the directory', () => {
+  const rules = new HookRules(
+    () => [
+      { event: 'Stop', command: 'a' },
+      { event: 'Stop', command: 'a', cwd: '/there' },
+      { event: 'Stop', command: 'a', cwd: '/here' }
+    ],
+    silent
+  )
+  assert.deepEqual(
+    rules.matching('Stop', '', '/here').map(({ cwd }) => cwd),
+    [undefined, '/there']
+  )
 })
