@@ -48,15 +48,6 @@ export type FrameHandler<F extends FrameSpec> = (
 /** Takes a registration back, before the pack's end does; later calls do nothing. */
 export type Undo = () => void
 
-/** What is known of a frame before its payload is checked. */
-export interface RawFrame {
-  readonly payload: unknown
-  readonly connection: Connection
-  readonly signal: AbortSignal
-}
-/** Refuses a frame by throwing an AppError, before its payload is checked. */
-export type FrameCheck = (frame: RawFrame) => Awaitable<void>
-
 /**
  * What a pack can do. Every registration registers its own undo, so that nothing needs to be taken back by hand. What a pack has on the wire
  * and provides, it brings in its setup, and all of it is shown together when that is through (later: `setup_over`); of everything else the
@@ -89,8 +80,8 @@ export interface PackContext<C = unknown> extends Accounts {
   event<E extends EventSpec>(spec: E): Emit<E>
   /** Listens to another pack's event, synchronously at emission. */
   on<E extends EventSpec>(spec: E, listener: Listener<E>): Undo
-  /** Answers a request frame. `before` refuses what must be refused before its payload is checked. */
-  frame<F extends FrameSpec>(spec: F, handler: FrameHandler<F>, before?: FrameCheck): void
+  /** Answers a request frame. */
+  frame<F extends FrameSpec>(spec: F, handler: FrameHandler<F>): void
   /** Lists a frame that the pack sends by `connection.send`. */
   outFrame(spec: OutFrameSpec): void
   /** The pack's own store: kv under its name; others below `<home>/packs/<pack>/<store>`. `dir` overrides the place (relative to the home). */

@@ -8,7 +8,7 @@ import type { Environment } from '../environment.ts'
 import { type AppError, developerError } from '../errors.ts'
 import { assertRoute, nameOf } from '../http/router.ts'
 import { createOperator } from '../log/log.ts'
-import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
+import type { FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
 import type { Hub } from '../realtime/hub.ts'
 import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { fillDefaults, problems, stripUnknown } from '../schema.ts'
@@ -124,13 +124,12 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       assertFunction(`the listener of ${type}`, listener)
       return publish(() => parts.hub.on(type, listener as Listener<EventSpec>, name))
     },
-    frame(spec: FrameSpec, handler: unknown, before?: FrameCheck) {
+    frame(spec: FrameSpec, handler: unknown) {
       assertFrame(spec)
       assertFunction(`the handler of ${spec.type}`, handler)
-      if (before !== undefined) assertFunction(`the check of ${spec.type}`, before)
       during(`frame ${spec.type}`)
       const what = `handler of frame ${spec.type}`
-      registrations.frames.push({ pack: name, name: what, spec, handler: handler as FrameHandler<never>, before, activity })
+      registrations.frames.push({ pack: name, name: what, spec, handler: handler as FrameHandler<never>, activity })
     },
     outFrame(spec: OutFrameSpec) {
       assertOutFrame(spec)

@@ -7,7 +7,7 @@ import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from '../contract.t
 import type { ErrorSpec } from '../errors.ts'
 import { type MountedRoute, nameOf, routeKey } from '../http/router.ts'
 import type { PackFacts, PackState } from '../info.ts'
-import type { FrameCheck, FrameHandler, Pack } from '../pack.ts'
+import type { FrameHandler, Pack } from '../pack.ts'
 import { type NamedShape, shapesIn } from '../schema.ts'
 import { Activity } from './activity.ts'
 import { Scope } from './scope.ts'
@@ -18,8 +18,6 @@ export interface MountedFrame {
   readonly name: string
   readonly spec: FrameSpec
   readonly handler: FrameHandler<never>
-  /** Runs before the payload is checked, so that other refusals can come first. */
-  readonly before?: FrameCheck | undefined
   readonly activity: Activity
 }
 
@@ -122,8 +120,7 @@ export class Registrations {
     const { pack, events, outFrames } = this
     const routes = this.routes.map(route => route.spec)
     const frames = this.frames.map(frame => frame.spec)
-    const invalid = frames.flatMap(spec => spec.invalid ?? [])
-    const errors = [...this.#ownErrors, ...[...routes, ...frames].flatMap(spec => spec.errors ?? []), ...invalid]
+    const errors = [...this.#ownErrors, ...[...routes, ...frames].flatMap(spec => spec.errors ?? [])]
     return { pack, routes, events, frames, outFrames, errors }
   }
 
@@ -223,7 +220,7 @@ export class Registry {
     this.#away.set(pack, {
       facts,
       routes: routes.map(route => ({ ...route, handler })),
-      frames: frames.map(frame => ({ ...frame, handler, before: undefined }))
+      frames: frames.map(frame => ({ ...frame, handler }))
     })
   }
 

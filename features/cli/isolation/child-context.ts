@@ -110,7 +110,7 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
       assertFunction(`the ${what}`, listener)
       return undo(ask('on', [new Spec(spec), heard(what, listener)], 'notify'))
     },
-    frame: (spec, handler, before) => void ask('frame', [new Spec(spec), handler, before], 'promise'),
+    frame: (spec, handler) => void ask('frame', [new Spec(spec), handler], 'promise'),
     outFrame: spec => void ask('outFrame', [new Spec(spec)]),
     store: (spec, place) => storeOf('store', spec, place),
     storeAt: (spec, dir) => storeOf('storeAt', spec, dir),

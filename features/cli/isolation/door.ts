@@ -49,8 +49,7 @@ export function createDoor({ ctx, escaped }: DoorParts): object {
     route: (spec: AnyRoute, handler: Handler) => ctx.route(answered(spec), input => clear(handler(inputOf(input, spec))) as never),
     event: (spec: EventSpec) => ({ emit: ctx.event(spec) as unknown as Fn }),
     on: (spec: EventSpec, listener: (event: unknown) => void) => ctx.on(spec, listener),
-    frame: (spec: FrameSpec, handler: Handler, before?: Handler) =>
-      ctx.frame(answered(spec), input => clear(handler(input)) as never, before && (raw => clear(before(raw)) as Promise<void>)),
+    frame: (spec: FrameSpec, handler: Handler) => ctx.frame(answered(spec), input => clear(handler(input)) as never),
     /** The guards of the server in front of requests to others. */
     outbound: (url: URL) => assertOutbound(url),
     outFrame: (spec: OutFrameSpec) => ctx.outFrame(spec),
