@@ -43,11 +43,12 @@ export function assertEvent({ type, scope, payload }: EventSpec): void {
   assertSchema(`the payload of ${type}`, payload)
 }
 
-export function assertFrame({ type, payload, ack, errors }: FrameSpec): void {
+export function assertFrame({ type, payload, ack, errors, invalid }: FrameSpec): void {
   assertType('a frame', type)
   assertSchema(`the payload of ${type}`, payload)
   assertSchema(`the ack of ${type}`, ack)
   assertErrors(type, errors)
+  if (invalid !== undefined) assertErrors(type, [invalid])
 }
 
 export function assertOutFrame({ type, payload, fields = {} }: OutFrameSpec): void {

@@ -111,8 +111,6 @@ export interface PackReport extends Feature {
 export interface PackChange {
   /** They are unloaded and forgotten. */
   readonly remove?: readonly string[]
-  /** They are unloaded, and wait to be loaded again. */
-  readonly unload?: readonly string[]
   /** They are unloaded and activated again, a `Pack` in place of the one of its name. */
   readonly reload?: readonly (Pack | string)[]
   /** They are added, or enabled again; a failed pack stays failed: that takes `reload`. Another pack of a name that is there is refused. */
@@ -125,8 +123,9 @@ export interface PackChange {
  */
 export interface PackControl {
   list(): readonly PackReport[]
-  /** All of it or, when a part is refused, nothing. Throws a DeveloperError: `pack_unknown`, `pack_there`. */
+  /** See `Kernel`. Throw a DeveloperError, having changed nothing: `pack_unknown`, `pack_there`. */
   change(change: PackChange): Promise<void>
+  unload(name: string): Promise<void>
   /** Other deployment options for a pack, from its next activation on; undefined for none. */
   configure(name: string, options: unknown): void
 }

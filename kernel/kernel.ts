@@ -16,7 +16,7 @@ import { textOf } from './lifecycle/guard.ts'
 import { createKernelHooks, type KernelHooks, TappedHooks, tapPoints } from './lifecycle/hooks.ts'
 import { Lifecycle } from './lifecycle/lifecycle.ts'
 import { PointTable, type ServiceTable } from './lifecycle/services.ts'
-import { Registry, type Surface } from './lifecycle/unit.ts'
+import { type Registrations, Registry, type Surface } from './lifecycle/unit.ts'
 import { createOperator, type Logger, type Operator } from './log/log.ts'
 import type { Pack } from './pack.ts'
 import { coreFrames, systemFrames } from './realtime/control-frames.ts'
@@ -140,7 +140,8 @@ export class Kernel {
       hasStarted: () => this.#address !== undefined,
       tapped: this.#tapped,
       points: this.#points,
-      absence: pack => this.#lifecycle.absence(pack),
+      lifecycle: this.#lifecycle,
+      remount: added => this.#remount(added),
       fail: (pack, error) => this.#takeOut(pack, error)
     }
     env.guard.onLimit((pack, error) => this.#takeOut(pack, error))
@@ -198,7 +199,7 @@ export class Kernel {
 
   /** Takes a pack and its dependents out; running requests get a grace time. */
   unload(name: string): Promise<void> {
-    return this.change({ unload: [name] })
+    return this.#lifecycle.unload(name)
   }
 
   /** Unloads and activates again, a `Pack` in place of the one of its name. */
@@ -298,7 +299,9 @@ export class Kernel {
     this.#operator.info({ connections }, `closing ${connections} ${connections === 1 ? 'connection' : 'connections'} of clients`)
   }
 
-  #remount(): void {
+  #remount(added?: Registrations): void {
+    const clash = added && this.#registry.clash(added)
+    if (clash !== undefined) throw developerError('wire_clash', clash)
     const { routes, frames, events } = this.#registry.wire()
     this.#http.mount(routes)
     this.hub.clients.mount(frames)
@@ -344,6 +347,7 @@ export class Kernel {
     return {
       list: () => this.#reports(),
       change: change => this.change(change),
+      unload: name => this.unload(name),
       configure: (name, given) => void this.#config.set(name, given)
     }
   }

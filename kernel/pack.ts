@@ -48,10 +48,18 @@ export type FrameHandler<F extends FrameSpec> = (
 /** Takes a registration back, before the pack's end does; later calls do nothing. */
 export type Undo = () => void
 
+/** What is known of a frame before its payload is checked. */
+export interface RawFrame {
+  readonly payload: unknown
+  readonly connection: Connection
+  readonly signal: AbortSignal
+}
+/** Refuses a frame by throwing an AppError, before its payload is checked. */
+export type FrameCheck = (frame: RawFrame) => Awaitable<void>
+
 /**
- * What a pack can do. Every registration registers its own undo, so that nothing needs to be taken back by hand. What a pack has on the wire
- * and provides, it brings in its setup, and all of it is shown together when that is through (later: `setup_over`); of everything else the
- * undo is returned, should it have to go early. Once the pack is gone, every call throws `pack_inactive` (promises of stores and streams reject with it); clean-ups
+ * What a pack can do. Every registration registers its own undo, so that nothing needs to be taken back by hand, and returns it, should it
+ * have to go early. Once the pack is gone, every call throws `pack_inactive` (promises of stores and streams reject with it); clean-ups
  * may still use what was opened before.
  */
 export interface PackContext<C = unknown> extends Accounts {
@@ -74,16 +82,16 @@ export interface PackContext<C = unknown> extends Accounts {
   now(): Date
   /** Monotonic ULID. */
   newId(): string
-  /** Answers a route. The pack fails (`wire_clash`) when another one has it. */
-  route<R extends AnyRoute>(spec: R, handler: RouteHandler<R>): void
-  /** Registers the event type and returns its emitter. */
-  event<E extends EventSpec>(spec: E): Emit<E>
+  /** Answers a route. Throws `wire_clash` when another pack has it (during setup: the pack fails once it is through). */
+  route<R extends AnyRoute>(spec: R, handler: RouteHandler<R>): Undo
+  /** Registers the event type and returns its emitter, which throws once the registration is undone. */
+  event<E extends EventSpec>(spec: E): Emit<E> & { readonly undo: Undo }
   /** Listens to another pack's event, synchronously at emission. */
   on<E extends EventSpec>(spec: E, listener: Listener<E>): Undo
-  /** Answers a request frame. */
-  frame<F extends FrameSpec>(spec: F, handler: FrameHandler<F>): void
+  /** Answers a request frame. `before` refuses what must be refused before its payload is checked. Throws as `route` does. */
+  frame<F extends FrameSpec>(spec: F, handler: FrameHandler<F>, before?: FrameCheck): Undo
   /** Lists a frame that the pack sends by `connection.send`. */
-  outFrame(spec: OutFrameSpec): void
+  outFrame(spec: OutFrameSpec): Undo
   /** The pack's own store: kv under its name; others below `<home>/packs/<pack>/<store>`. `dir` overrides the place (relative to the home). */
   store<S extends StoreSpec>(spec: S, place?: { readonly dir: string }): StoreOf<S>
   /** A store in a directory (absolute), for hosts that keep their state together. */
@@ -93,7 +101,11 @@ export interface PackContext<C = unknown> extends Accounts {
    * when it has passed the fence. Asked before every write. Clean-ups that were registered later still write under it.
    */
   fence(of: (file: string) => Fence | undefined): Undo
-  provide<T>(token: ServiceToken<T>, impl: T): void
+  /**
+   * During setup only. The undo takes the service back, the packs that need it first; it resolves when they are gone (not to be awaited in
+   * a setup or a clean-up).
+   */
+  provide<T>(token: ServiceToken<T>, impl: T): () => Promise<void>
   contribute<T>(point: ExtensionPoint<T>, item: T): Undo
   collect<T>(point: ExtensionPoint<T>): Collection<T>
   /** The slot belongs to this pack: its values are closed when the pack unloads, and none is opened until it is active again. */

@@ -157,7 +157,16 @@ function constant(value: string): DocumentSchema {
 }
 
 /** Those of its own, and those that every request may meet. */
-function failuresOf({ errors = [] }: FrameSpec): ErrorSpec[] {
-  const all = [ValidationFailed, ScopeMissing, InternalError, PersistenceFailed, OwnerSilent, PackAway, ...errors]
+function failuresOf({ errors = [], invalid }: FrameSpec): ErrorSpec[] {
+  const all = [
+    ValidationFailed,
+    ScopeMissing,
+    InternalError,
+    PersistenceFailed,
+    OwnerSilent,
+    PackAway,
+    ...(invalid ? [invalid] : []),
+    ...errors
+  ]
   return [...new Map(all.map(spec => [spec.code, spec])).values()]
 }

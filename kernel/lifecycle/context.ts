@@ -5,21 +5,22 @@ import { Value } from '@sinclair/typebox/value'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '../contract.ts'
 import { assertEvent, assertFrame, assertFunction, assertOutFrame } from '../declared.ts'
 import type { Environment } from '../environment.ts'
-import { type AppError, developerError } from '../errors.ts'
+import { developerError } from '../errors.ts'
 import { assertRoute, nameOf } from '../http/router.ts'
 import { createOperator } from '../log/log.ts'
-import type { FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
+import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
 import type { Hub } from '../realtime/hub.ts'
 import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { fillDefaults, problems, stripUnknown } from '../schema.ts'
 import type { FenceRules } from '../storage/files.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
 import { isTappable, ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
+import type { Lifecycle } from './lifecycle.ts'
 import type { Dispose } from './scope.ts'
 import { assertItem, type Contribution, type ExtensionPoint, type PointTable, type ServiceToken } from './services.ts'
 import type { AnySlot } from './slot.ts'
 import { startChild, startTimer } from './started.ts'
-import type { Unit } from './unit.ts'
+import type { Registrations, Unit } from './unit.ts'
 import { waitAtMost } from './wait.ts'
 
 /** What contexts share: one per kernel. */
@@ -32,8 +33,9 @@ export interface ContextParts {
   readonly hasStarted: () => boolean
   readonly tapped: TappedHooks
   readonly points: PointTable
-  /** What is answered for a pack while it is away. */
-  readonly absence: (pack: string) => AppError | undefined
+  readonly lifecycle: Pick<Lifecycle, 'withdrawService' | 'absence'>
+  /** Puts registrations made after activation on the wire. Throws, with the clash named, when they cannot go there. */
+  readonly remount: (added?: Registrations) => void
   /** Takes an active pack out as Failed. */
   readonly fail: (pack: string, error: Error) => void
 }
@@ -44,7 +46,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
   const { home, graceMs, setupTimeoutMs, frameTimeoutMs } = env.options
   const log = env.log.child({ pack: name })
   const starter = { pack: name, guard: env.guard, scope }
-  const absence = () => parts.absence(name)
+  const absence = () => parts.lifecycle.absence(name)
   const tapOwner = { pack: name, guard: env.guard, tapped: parts.tapped, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs, absence }
 
   /** What was opened works until the clean-up is through. */
@@ -78,10 +80,20 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     else run()
     return () => void take()
   }
-  /** What a pack has on the wire and provides is shown together, once its setup is through and nothing of it clashes. */
-  const during = (what: string) => {
+  const mount = (register: () => () => void): Undo => {
     open()
-    if (unit.state !== 'Activating') throw developerError('setup_over', name, what)
+    if (unit.state === 'Unloading') throw developerError('pack_inactive', name)
+    const remove = register()
+    try {
+      if (unit.state === 'Active') parts.remount(registrations)
+    } catch (error) {
+      remove()
+      throw error
+    }
+    return () => {
+      remove()
+      if (unit.state === 'Active' && !scope.closed) parts.remount()
+    }
   }
   const storeAt = <S extends StoreSpec>(spec: S, dir: string): StoreOf<S> => {
     use()
@@ -106,35 +118,39 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     route(spec: AnyRoute, handler: unknown) {
       assertRoute(spec)
       assertFunction(`the handler of ${spec.method} ${spec.path}`, handler)
-      during(nameOf(spec))
-      registrations.routes.push({ pack: name, name: nameOf(spec), spec, handler: handler as RouteHandler<never>, activity })
+      const route = { pack: name, name: nameOf(spec), spec, handler: handler as RouteHandler<never>, activity }
+      return mount(() => registrations.add('routes', route))
     },
     event(spec: EventSpec) {
       assertEvent(spec)
-      during(`event ${spec.type}`)
-      registrations.events.push(spec)
+      let live = true
+      const remove = mount(() => registrations.add('events', spec))
       const emit = (payload: unknown, target?: string | EventTarget) => {
         use()
+        if (!live) throw developerError('event_withdrawn', spec.type)
         parts.hub.emit(spec, payload, target)
       }
-      return emit as never // typed by the spec, in PackContext
+      const undo = () => {
+        live = false
+        remove()
+      }
+      return Object.assign(emit, { undo }) as never // typed by the spec, in PackContext
     },
     on<E extends EventSpec>(spec: E, listener: Listener<E>) {
       const { type } = spec
       assertFunction(`the listener of ${type}`, listener)
       return publish(() => parts.hub.on(type, listener as Listener<EventSpec>, name))
     },
-    frame(spec: FrameSpec, handler: unknown) {
+    frame(spec: FrameSpec, handler: unknown, before?: FrameCheck) {
       assertFrame(spec)
       assertFunction(`the handler of ${spec.type}`, handler)
-      during(`frame ${spec.type}`)
-      const what = `handler of frame ${spec.type}`
-      registrations.frames.push({ pack: name, name: what, spec, handler: handler as FrameHandler<never>, activity })
+      if (before !== undefined) assertFunction(`the check of ${spec.type}`, before)
+      const frame = { pack: name, name: `handler of frame ${spec.type}`, spec, handler: handler as FrameHandler<never>, before, activity }
+      return mount(() => registrations.add('frames', frame))
     },
     outFrame(spec: OutFrameSpec) {
       assertOutFrame(spec)
-      during(`sent frame ${spec.type}`)
-      registrations.outFrames.push(spec)
+      return mount(() => registrations.add('outFrames', spec))
     },
     store: (spec, place) => storeAt(spec, place ? join(home, place.dir) : join(home, 'packs', name, spec.name)),
     storeAt,
@@ -146,10 +162,15 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return () => void drop()
     },
     provide<T>(token: ServiceToken<T>, impl: T) {
-      during(`service '${token.id}'`)
+      open()
       if (!unit.declares().includes(token.id)) throw developerError('service_undeclared', name, token.id)
       if (provided.has(token.id)) throw developerError('service_twice', name, token.id)
+      if (unit.state !== 'Activating') throw developerError('service_late', name, token.id)
       provided.set(token.id, impl)
+      return async () => {
+        if (unit.state === 'Activating') provided.delete(token.id)
+        else if (unit.provided === provided) await parts.lifecycle.withdrawService(unit, token.id)
+      }
     },
     contribute<T>(point: ExtensionPoint<T>, item: T) {
       assertItem(point, item)

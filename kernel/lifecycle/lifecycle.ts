@@ -53,17 +53,13 @@ export class Lifecycle {
    * Several packs go, are swapped and come as one transition: those that do not need each other drain and are set up side by side. Nothing of
    * it happens when a part is refused (`pack_unknown`, `pack_there`).
    */
-  change({ remove = [], unload = [], reload = [], load = [] }: PackChange): Promise<void> {
+  change({ remove = [], reload = [], load = [] }: PackChange): Promise<void> {
     return this.#exclusive(async () => {
-      const removed = remove.map(name => this.#known(name))
-      const going = [...removed, ...unload.map(name => this.#known(name))]
+      const going = remove.map(name => this.#known(name))
       const swapped = new Map(reload.map(pack => [this.#known(nameOf(pack)), pack]))
       const coming = this.#coming(load)
-      for (const unit of going) unit.wanted = false
       await this.#withdraw(...going, ...swapped.keys())
-      this.#dirty = true // nobody is expected back
-      for (const unit of going) if (unit.state === 'Failed') this.#state(unit, 'Pending')
-      for (const unit of removed) this.#forget(unit)
+      for (const unit of going) this.#forget(unit)
       for (const [unit, pack] of swapped) {
         if (typeof pack !== 'string') unit.pack = pack
         unit.wanted = true
@@ -94,8 +90,23 @@ export class Lifecycle {
   }
 
   #forget(unit: Unit): void {
+    unit.wanted = false
+    clearTimeout(unit.again)
     this.#units.splice(this.#units.indexOf(unit), 1)
     this.#env.guard.forget(unit.name)
+    this.#dirty = true
+  }
+
+  /** Takes a pack out, dependents first; they wait as Pending. */
+  unload(name: string): Promise<void> {
+    return this.#exclusive(async () => {
+      const unit = this.#known(name)
+      unit.wanted = false
+      await this.#withdraw(unit)
+      if (unit.state === 'Failed') this.#state(unit, 'Pending')
+      this.#dirty = true
+      await this.#settle()
+    })
   }
 
   /** Takes an active pack out as Failed, until `reload`; who needs it waits as Pending. Does nothing to a pack that is not active. */
@@ -106,6 +117,17 @@ export class Lifecycle {
       unit.error = error
       await this.#withdraw(unit)
       this.#failed(unit, error)
+      await this.#settle()
+    })
+  }
+
+  /** Takes one service of an active pack back; who needs it waits as Pending. */
+  withdrawService(unit: Unit, id: string): Promise<void> {
+    return this.#exclusive(async () => {
+      if (unit.state !== 'Active' || !unit.provided.has(id)) return
+      for (const one of this.#dependents(unit, [id])) await this.#deactivate(one)
+      unit.provided.delete(id)
+      this.#parts.services.delete(id)
       await this.#settle()
     })
   }
@@ -334,7 +356,7 @@ export class Lifecycle {
   /** Unloads units and everything that needs what they provide: each when those are gone that use it, side by side otherwise. */
   async #withdraw(...units: readonly Unit[]): Promise<void> {
     const active = units.filter(unit => unit.state === 'Active')
-    const leaving = new Set(active.flatMap(unit => [unit, ...this.#dependents(unit)]))
+    const leaving = new Set(active.flatMap(unit => [unit, ...this.#dependents(unit, [...unit.provided.keys()])]))
     const gone = new Map<Unit, Promise<void>>()
     for (const unit of [...leaving].sort((a, b) => b.activated - a.activated)) {
       const ids = [...unit.provided.keys()]
@@ -344,9 +366,9 @@ export class Lifecycle {
     await Promise.all(gone.values())
   }
 
-  /** Active packs that need services of a unit, directly or through others. */
-  #dependents(unit: Unit): Unit[] {
-    const ids = new Set(unit.provided.keys())
+  /** Active packs that need these services of a unit, directly or through others, those that were activated last first. */
+  #dependents(unit: Unit, services: readonly string[]): Unit[] {
+    const ids = new Set(services)
     const leaving = new Set<Unit>()
     for (let grown = true; grown; ) {
       grown = false
@@ -357,7 +379,7 @@ export class Lifecycle {
         grown = true
       }
     }
-    return [...leaving]
+    return [...leaving].sort((a, b) => b.activated - a.activated)
   }
 
   async #deactivate(unit: Unit): Promise<void> {

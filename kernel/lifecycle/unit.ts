@@ -7,7 +7,7 @@ import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from '../contract.t
 import type { ErrorSpec } from '../errors.ts'
 import { type MountedRoute, nameOf, routeKey } from '../http/router.ts'
 import type { PackFacts, PackState } from '../info.ts'
-import type { FrameHandler, Pack } from '../pack.ts'
+import type { FrameCheck, FrameHandler, Pack } from '../pack.ts'
 import { type NamedShape, shapesIn } from '../schema.ts'
 import { Activity } from './activity.ts'
 import { Scope } from './scope.ts'
@@ -18,6 +18,8 @@ export interface MountedFrame {
   readonly name: string
   readonly spec: FrameSpec
   readonly handler: FrameHandler<never>
+  /** Runs before the payload is checked, so that other refusals can come first. */
+  readonly before?: FrameCheck | undefined
   readonly activity: Activity
 }
 
@@ -95,7 +97,7 @@ interface Wire {
   readonly outFrames: readonly OutFrameSpec[]
 }
 
-/** Everything that the setup of one pack has put on the wire. */
+/** Everything one pack has registered and not yet taken back. Each registration returns its undo. */
 export class Registrations {
   readonly routes: MountedRoute[] = []
   readonly frames: MountedFrame[] = []
@@ -104,6 +106,7 @@ export class Registrations {
   readonly activity = new Activity()
   readonly facts: PackFacts
   readonly #ownErrors: readonly ErrorSpec[]
+  /** Of the lists as they are now. */
   #claims: Claims | undefined
 
   /** `errors` of the pack: specs that no route lists. */
@@ -116,18 +119,37 @@ export class Registrations {
     return this.facts.name
   }
 
+  /** Puts something on one of the lists; returns its undo. */
+  add<L extends 'routes' | 'frames' | 'events' | 'outFrames'>(list: L, item: Registrations[L][number]): () => void {
+    this.#claims = undefined
+    const remove = added<unknown>(this[list], item)
+    return () => {
+      this.#claims = undefined
+      remove()
+    }
+  }
+
   surface(): Surface {
     const { pack, events, outFrames } = this
     const routes = this.routes.map(route => route.spec)
     const frames = this.frames.map(frame => frame.spec)
-    const errors = [...this.#ownErrors, ...[...routes, ...frames].flatMap(spec => spec.errors ?? [])]
+    const invalid = frames.flatMap(spec => spec.invalid ?? [])
+    const errors = [...this.#ownErrors, ...[...routes, ...frames].flatMap(spec => spec.errors ?? []), ...invalid]
     return { pack, routes, events, frames, outFrames, errors }
   }
 
-  /** Of the lists as the setup left them. */
   claims(): Claims {
     this.#claims ??= claimsOf(this.surface())
     return this.#claims
+  }
+}
+
+function added<T>(list: T[], item: T): () => void {
+  list.push(item)
+  let live = true
+  return () => {
+    if (live) list.splice(list.lastIndexOf(item), 1)
+    live = false
   }
 }
 
@@ -190,7 +212,7 @@ export class Unit {
 
 /** The wire surface of all active packs. */
 export class Registry {
-  readonly #active = new Set<Registrations>()
+  readonly #active: Registrations[] = []
   /** What packs had that are away, by their names. */
   readonly #away = new Map<string, Pick<Registrations, 'facts' | 'routes' | 'frames'>>()
   readonly #kernel: Claims
@@ -203,7 +225,7 @@ export class Registry {
   /** Text of a clash with what is mounted, or within the candidate itself. What is mounted was held against the others when it came. */
   clash(candidate: Registrations): string | undefined {
     const claims = candidate.claims()
-    const others = [...this.#active].map(entry => entry.claims())
+    const others = this.#active.filter(entry => entry !== candidate).map(entry => entry.claims())
     for (const taken of [this.#kernel, ...others]) {
       for (const claim of claims.byKey.values()) {
         const other = taken.byKey.get(claim.key)
@@ -220,23 +242,21 @@ export class Registry {
     this.#away.set(pack, {
       facts,
       routes: routes.map(route => ({ ...route, handler })),
-      frames: frames.map(frame => ({ ...frame, handler }))
+      frames: frames.map(frame => ({ ...frame, handler, before: undefined }))
     })
   }
 
   publish(entry: Registrations): () => void {
     this.#away.delete(entry.pack)
-    this.#active.add(entry)
-    return () => void this.#active.delete(entry)
+    return added(this.#active, entry)
   }
 
   /** What is on the wire now. Of packs that are away what is asked of them, where nobody else has taken its place. */
   wire(): Wire {
-    const active = [...this.#active]
-    const routes = active.flatMap(entry => entry.routes)
-    const frames = active.flatMap(entry => entry.frames)
-    const events = active.flatMap(entry => entry.events)
-    const outFrames = active.flatMap(entry => entry.outFrames)
+    const routes = this.#active.flatMap(entry => entry.routes)
+    const frames = this.#active.flatMap(entry => entry.frames)
+    const events = this.#active.flatMap(entry => entry.events)
+    const outFrames = this.#active.flatMap(entry => entry.outFrames)
     for (const [pack, { routes, frames }] of this.#away) if (!(routes[0] ?? frames[0])?.activity.absence) this.#away.delete(pack)
     if (this.#away.size === 0) return { routes, frames, events, outFrames }
     const taken = new Set([...routes.map(({ spec }) => clashKey(spec)), ...frames.map(({ spec }) => spec.type)])

@@ -107,7 +107,7 @@ export class Frames {
   }
 
   async #ask(mounted: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack> {
-    const { spec, activity } = mounted
+    const { spec, activity, before } = mounted
     const work = activity.enter()
     if (!work) throw activity.absence ?? unknownType(frame)
     const late = new AbortController()
@@ -116,6 +116,7 @@ export class Frames {
     const { signal, end } = firstAbort(work.signal, connection.scope.signal, late.signal)
     const handle = async () => {
       requireScope(connection.principal, spec.scope)
+      if (before) await before({ payload: frame.payload, connection, signal })
       const handler = mounted.handler as unknown as FrameHandler<FrameSpec> // the check makes the payload fit its spec
       const payload = checked(spec, frame)
       const input = { payload, bytes: frame.bytes ?? noBytes, connection, signal }
@@ -126,7 +127,7 @@ export class Frames {
       checkShape(this.#env.options, `ack of frame '${spec.type}'`, spec.ack, reply)
       return { code: 0, msg: 'success', payload: reply }
     } catch (err) {
-      checkDeclared(this.#env.options, `frame '${spec.type}'`, err, spec.errors ?? [])
+      checkDeclared(this.#env.options, `frame '${spec.type}'`, err, [...(spec.invalid ? [spec.invalid] : []), ...(spec.errors ?? [])])
       throw err
     } finally {
       clearTimeout(timer)
@@ -201,9 +202,9 @@ export class FrameQueue {
 
 const noBytes = Buffer.alloc(0)
 
-/** The payload as the spec wants it. Throws a 40001 for one that misses its shape. */
+/** The payload as the spec wants it. Throws what the spec says for one that misses its shape. */
 function checked(spec: FrameSpec, { payload, bytes }: RequestFrame): never {
-  const tidied = tidy(spec.payload, payload, 'payload', invalid)
+  const tidied = tidy(spec.payload, payload, 'payload', details => (spec.invalid ? new AppError(spec.invalid) : invalid(details)))
   if (bytes?.length && !spec.binary) throw new AppError(ValidationFailed, { message: `frame '${spec.type}' takes no bytes` })
   return tidied as never
 }

@@ -4,11 +4,13 @@ import { AppError, type Connection, defineFrame, defineOutFrame, definePack, err
 import { startTestKernel } from '../../kernel/testing.ts'
 
 const Gone = errorSpec('thing_gone', 40999, 'no such thing')
+const Invalid = errorSpec('invalid_look', 1, 'invalid look payload')
 const look = defineFrame({
   type: 'look',
   payload: Type.Object({ id: Type.String(), depth: Type.Integer() }),
   ack: Type.Object({ depth: Type.Integer() }),
-  errors: [Gone]
+  errors: [Gone],
+  invalid: Invalid
 })
 const upload = defineFrame({
   type: 'upload',
@@ -23,10 +25,13 @@ const out = defineOutFrame({ type: 'out', payload: Type.Object({ n: Type.Integer
 const pack = definePack({
   name: 'looks',
   setup(ctx) {
-    ctx.frame(look, ({ payload }) => {
-      if (payload.id === 'gone') throw new AppError(Gone)
-      return { depth: payload.depth }
-    })
+    ctx.frame(
+      look,
+      ({ payload }) => ({ depth: payload.depth }),
+      ({ payload }) => {
+        if ((payload as { id?: unknown }).id === 'gone') throw new AppError(Gone)
+      }
+    )
     ctx.outFrame(uploaded)
     ctx.frame(upload, ({ payload: { name }, bytes, connection }) => {
       connection.send({ type: uploaded.type, payload: { name } }, { bytes })
@@ -35,17 +40,23 @@ const pack = definePack({
   }
 })
 
-test('a frame refuses with a code of its own what its shape allows', async t => {
+test('a frame may refuse with a code of its own before its payload is checked, and instead of 40001', async t => {
   const { connect } = await startTestKernel(t, { packs: [pack] })
   const client = await connect()
-  assert.deepEqual(await client.request('look', { id: 'gone', depth: 1 }), {
+  assert.deepEqual(await client.request('look', { id: 'gone', depth: 'x' }), {
     type: 'ack',
     id: 't1',
     code: Gone.code,
     msg: Gone.message,
     payload: {}
   })
-  assert.equal((await client.request('look', { id: 'gone', depth: 'x' })).code, 40001)
+  assert.deepEqual(await client.request('look', { id: 'here', depth: 'x' }), {
+    type: 'ack',
+    id: 't2',
+    code: 1,
+    msg: Invalid.message,
+    payload: {}
+  })
   assert.deepEqual((await client.request('look', { id: 'here', depth: 3 })).payload, { depth: 3 })
 })
 

@@ -9,7 +9,6 @@ import {
   errorSpec,
   extensionPoint,
   type PackContext,
-  type ServiceToken,
   serviceToken,
   Type
 } from '../../kernel/index.ts'
@@ -21,94 +20,82 @@ const ask = defineFrame({ type: 'ask', payload: Type.Object({}), ack: Type.Objec
 const told = defineOutFrame({ type: 'told', payload: Type.Object({}) })
 
 /** A pack that does nothing but hand out its context. */
-function holder(name: string, provides: readonly ServiceToken<object>[] = []) {
+function holder(name: string) {
   const held: { ctx: PackContext<unknown> } = { ctx: undefined as never }
   const pack = definePack({
     name,
-    provides,
     setup: ctx => {
       held.ctx = ctx
-      for (const token of provides) ctx.provide(token, {})
     }
   })
   return { pack, held }
 }
 
-test('what a pack has on the wire and provides it brings in its setup; later it is refused and leaves nothing', async t => {
-  const Voice = serviceToken<object>('voice')
-  const held = holder('late', [Voice])
-  const { kernel } = await startTestKernel(t, { packs: [held.pack] })
-  const { ctx } = held.held
-  const before = kernel.inspect()
+test('a route that an active pack adds is checked like one of its setup: it never takes over another pack’s', async t => {
+  const first = definePack({ name: 'first', setup: ctx => void ctx.route(whoami, () => 'first') })
+  const late = holder('late')
+  const { call, kernel } = await startTestKernel(t, { packs: [late.pack, first] })
 
-  for (const late of [
-    () => ctx.route(whoami, () => 'late'),
-    () => ctx.event(happened),
-    () => ctx.frame(ask, () => ({})),
-    () => ctx.outFrame(told),
-    () => ctx.provide(Voice, {})
-  ])
-    assert.throws(late, { code: 'setup_over' })
+  assert.throws(() => late.held.ctx.route({ ...whoami }, () => 'late'), {
+    code: 'wire_clash',
+    message: 'route GET /api/v1/whoami of late clashes with first'
+  })
 
-  assert.deepEqual(kernel.inspect(), before)
+  assert.equal((await call(whoami)).data, 'first')
+  assert.deepEqual(kernel.inspect().routes, ['GET /api/v1/whoami'])
 })
 
-test('a pack whose route, event, frame or error code another one has fails, with the clash named, and leaves nothing', async t => {
+test('events, frames and error codes that an active pack adds are checked, too, and a refused one leaves nothing', async t => {
   const codes = errorSpec('first_missing', 40999, 'missing')
   const first = definePack({
     name: 'first',
     errors: [codes],
     setup: ctx => {
-      ctx.route(whoami, () => 'first')
       ctx.event(happened)
       ctx.frame(ask, () => ({}))
       ctx.outFrame(told)
     }
   })
-  const late = (name: string, bring: (ctx: PackContext<unknown>) => unknown) => definePack({ name, setup: ctx => void bring(ctx as never) })
-  const { call, kernel } = await startTestKernel(t, { packs: [first] })
+  const late = holder('late')
+  const { kernel } = await startTestKernel(t, { packs: [first, late.pack] })
+  const { ctx } = late.held
   const before = kernel.inspect()
-  await kernel.load(
-    late('routes', ctx => ctx.route({ ...whoami }, () => 'late')),
-    late('events', ctx => ctx.event({ ...happened })),
-    late('frames', ctx => ctx.frame({ ...ask }, () => ({}))),
-    late('sends', ctx => ctx.outFrame({ ...told })),
-    late('codes', ctx => ctx.route({ ...whoami, path: '/api/v1/other', errors: [errorSpec('other', 40999, 'other')] }, () => '')),
-    late('twice', ctx => [1, 2].map(() => ctx.event({ ...happened, type: 'event.late' })))
-  )
-  assert.deepEqual(
-    kernel.features().map(one => one.meta.error),
-    [
-      undefined,
-      'route GET /api/v1/whoami of routes clashes with first',
-      'event type event.happened of events clashes with first',
-      'frame type ask of frames clashes with first',
-      'sent frame type told of sends clashes with first',
-      "error code 40999 is 'first_missing' of first and 'other' of codes",
-      'event type event.late of twice clashes with twice'
-    ]
-  )
-  assert.equal((await call(whoami)).data, 'first')
-  assert.deepEqual(kernel.inspect(), before)
+
+  assert.throws(() => ctx.event({ ...happened }), /event type event\.happened of late clashes with first/)
+  assert.throws(() => ctx.frame({ ...ask }, () => ({})), /frame type ask of late clashes with first/)
+  assert.throws(() => ctx.outFrame({ ...told }), /sent frame type told of late clashes with first/)
+  assert.throws(() => ctx.route({ ...whoami, errors: [errorSpec('other', 40999, 'other')] }, () => ''), /40999/)
+  assert.throws(() => {
+    ctx.event({ ...happened, type: 'event.late' })
+    ctx.event({ ...happened, type: 'event.late' })
+  }, /event\.late of late clashes with late/)
+
+  assert.deepEqual({ ...kernel.inspect(), events: [] }, { ...before, events: [] })
+  assert.deepEqual(kernel.inspect().events, ['event.happened', 'event.late'])
 })
 
-test('what is not on the wire can be taken back before its pack goes', async t => {
+test('every registration can be taken back before its pack goes', async t => {
   const Words = extensionPoint<string>('words')
   const heard: string[] = []
   const late = holder('late')
-  let emit: (payload: object) => void = () => undefined
   const owner = definePack({
     name: 'owner',
     setup: ctx => {
-      emit = ctx.event(happened)
+      ctx.event({ ...happened, type: 'event.other' })
     }
   })
-  const { kernel } = await startTestKernel(t, { packs: [owner, late.pack] })
+  const { call, kernel } = await startTestKernel(t, { packs: [owner, late.pack] })
   const { ctx } = late.held
   const before = kernel.inspect()
+
+  const emit = ctx.event(happened)
   let closed = 0
   const undos = [
+    ctx.route(whoami, () => 'late'),
+    emit.undo,
     ctx.on(happened, () => heard.push('event')),
+    ctx.frame(ask, () => ({})),
+    ctx.outFrame(told),
     ctx.contribute(Words, 'hello'),
     ctx.collect(Words).onChange(() => heard.push('change')),
     ctx.tap(ctx.hooks.event, () => void heard.push('tap')),
@@ -116,17 +103,20 @@ test('what is not on the wire can be taken back before its pack goes', async t =
   ]
   emit({})
   assert.deepEqual(heard.splice(0), ['event', 'tap'])
+  assert.equal((await call(whoami)).data, 'late')
   assert.notDeepEqual(kernel.inspect(), before)
 
   for (const undo of undos) await undo()
   for (const undo of undos) await undo() // twice changes nothing
 
   assert.deepEqual(kernel.inspect(), before)
-  emit({})
+  assert.equal((await call(whoami)).code, 40400)
+  assert.throws(() => emit({}), { code: 'event_withdrawn' })
   assert.equal(closed, 1)
-  ctx.contribute(Words, 'again')
+  ctx.route(whoami, () => 'again')
   for (const undo of undos) await undo() // what came later is not theirs
-  assert.equal(kernel.inspect().items, before.items + 1)
+  assert.equal((await call(whoami)).data, 'again')
+  ctx.contribute(Words, 'again')
   assert.deepEqual(heard, ['change']) // the last thing it heard was the word that went
 })
 
@@ -135,14 +125,56 @@ test('a registration taken back during setup never becomes visible', async t => 
   const hasty = definePack({
     name: 'hasty',
     setup: ctx => {
+      ctx.route(whoami, () => 'hasty')()
       ctx.on(happened, () => undefined)()
       ctx.contribute(Words, 'hello')()
       ctx.tap(ctx.hooks.started, () => undefined)()
     }
   })
   const { kernel } = await startTestKernel(t, { packs: [hasty] })
-  assert.deepEqual(kernel.inspect(), { ...kernel.inspect(), taps: 0, items: 0 })
+  assert.deepEqual(kernel.inspect(), { ...kernel.inspect(), routes: [], taps: 0, items: 0 })
   assert.equal(kernel.features()[0]?.state, 'Active')
+})
+
+test('a service that is taken back takes down those who need it, and only them', async t => {
+  const Voice = serviceToken<{ say(): string }>('voice')
+  const Ear = serviceToken<object>('ear')
+  const order: string[] = []
+  let undo: () => Promise<void> = async () => undefined
+  let again: () => unknown = () => undefined
+  const speaker = definePack({
+    name: 'speaker',
+    provides: [Voice, Ear],
+    setup: ctx => {
+      again = () => ctx.provide(Voice, { say: () => 'hello' })
+      undo = ctx.provide(Voice, { say: () => 'hello' })
+      ctx.provide(Ear, {})
+      ctx.own(() => order.push('speaker'))
+    }
+  })
+  const user = definePack({ name: 'user', needs: { voice: Voice }, setup: ctx => void ctx.own(() => order.push('user')) })
+  const other = definePack({ name: 'other', needs: { ear: Ear }, setup: ctx => void ctx.own(() => order.push('other')) })
+  const { kernel } = await startTestKernel(t, { packs: [speaker, user, other] })
+
+  await undo()
+
+  assert.throws(again, { code: 'service_late' })
+  assert.deepEqual(order, ['user'])
+  assert.deepEqual(kernel.features(), [
+    { name: 'speaker', state: 'Active', meta: {} },
+    { name: 'user', state: 'Pending', meta: { waiting_for: ['voice'] } },
+    { name: 'other', state: 'Active', meta: {} }
+  ])
+  const substitute = definePack({ name: 'substitute', provides: [Voice], setup: ctx => ctx.provide(Voice, { say: () => 'hi' }) })
+  await kernel.load(substitute)
+  await undo() // the service is another's now
+  assert.equal(kernel.features()[1]?.state, 'Active')
+  await kernel.unload('substitute')
+  await kernel.reload('speaker')
+  assert.deepEqual(
+    kernel.features().map(one => one.state),
+    ['Active', 'Active', 'Active']
+  )
 })
 
 test('nobody takes over a frame or an error code of the kernel', async t => {

@@ -6,13 +6,7 @@ import { defineEvent, definePack, Type } from '../../kernel/index.ts'
 import { assertLeavesNothing, startTestKernel } from '../../kernel/testing.ts'
 
 const teaServed = defineEvent({ type: 'event.tea.served', scope: 'global', durable: true, payload: Type.Object({ cups: Type.Integer() }) })
-const tea = definePack({
-  name: 'tea',
-  setup: ctx => {
-    const serve = ctx.event(teaServed)
-    ctx.tap(ctx.hooks.started, async () => serve({ cups: 2 }))
-  }
-})
+const tea = definePack({ name: 'tea', setup: ctx => ctx.tap(ctx.hooks.started, async () => ctx.event(teaServed)({ cups: 2 })) })
 
 test('a wait for an event or a frame ends in time and says what came instead', async t => {
   const { waitFor, connect } = await startTestKernel(t, { packs: [tea] })

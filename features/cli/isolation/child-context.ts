@@ -99,24 +99,24 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
     newId: () => ask('newId', []) as string,
     route(spec: AnyRoute, handler: (input: never) => unknown) {
       assertFunction(`the handler of ${spec.method} ${spec.path}`, handler)
-      ask('route', [new Spec(spec), (input: Told) => handler(asInput(input) as never)], 'promise')
+      return undo(ask('route', [new Spec(spec), (input: Told) => handler(asInput(input) as never)], 'promise'))
     },
     event(spec) {
-      const { emit } = ask('event', [new Spec(spec)]) as { emit: (...args: unknown[]) => unknown }
-      return ((...args: unknown[]) => emit(...args)) as never // typed by the spec, in PackContext
+      const { emit, undo: take } = ask('event', [new Spec(spec)]) as { emit: (...args: unknown[]) => unknown; undo: Undo }
+      return Object.assign((...args: unknown[]) => emit(...args), { undo: take }) as never // typed by the spec, in PackContext
     },
     on(spec, listener) {
       const what = `listener of ${spec.type}`
       assertFunction(`the ${what}`, listener)
       return undo(ask('on', [new Spec(spec), heard(what, listener)], 'notify'))
     },
-    frame: (spec, handler) => void ask('frame', [new Spec(spec), handler], 'promise'),
-    outFrame: spec => void ask('outFrame', [new Spec(spec)]),
+    frame: (spec, handler, before) => undo(ask('frame', [new Spec(spec), handler, before], 'promise')),
+    outFrame: spec => undo(ask('outFrame', [new Spec(spec)])),
     store: (spec, place) => storeOf('store', spec, place),
     storeAt: (spec, dir) => storeOf('storeAt', spec, dir),
     fence: () => refuse('fence'),
     provide<T>(token: ServiceToken<T>, impl: T) {
-      ask('provide', [token.id, provided(token.id, impl)])
+      return ask('provide', [token.id, provided(token.id, impl)]) as () => Promise<void>
     },
     contribute<T>(point: ExtensionPoint<T>, item: T) {
       assertItem(point, item)

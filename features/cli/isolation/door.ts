@@ -47,9 +47,13 @@ export function createDoor({ ctx, escaped }: DoorParts): object {
     escaped,
     fail: (error: Error) => ctx.fail(error),
     route: (spec: AnyRoute, handler: Handler) => ctx.route(answered(spec), input => clear(handler(inputOf(input, spec))) as never),
-    event: (spec: EventSpec) => ({ emit: ctx.event(spec) as unknown as Fn }),
+    event(spec: EventSpec) {
+      const emit = ctx.event(spec) as unknown as Fn & { undo: () => void }
+      return { emit, undo: emit.undo }
+    },
     on: (spec: EventSpec, listener: (event: unknown) => void) => ctx.on(spec, listener),
-    frame: (spec: FrameSpec, handler: Handler) => ctx.frame(answered(spec), input => clear(handler(input)) as never),
+    frame: (spec: FrameSpec, handler: Handler, before?: Handler) =>
+      ctx.frame(answered(spec), input => clear(handler(input)) as never, before && (raw => clear(before(raw)) as Promise<void>)),
     /** The guards of the server in front of requests to others. */
     outbound: (url: URL) => assertOutbound(url),
     outFrame: (spec: OutFrameSpec) => ctx.outFrame(spec),

@@ -172,10 +172,9 @@ export default definePack({
   setup(ctx) {
     ctx.outFrame(said)
     ctx.frame(echo, ({ payload, bytes, connection }) => {
-      if (payload.text === 'no') throw new AppError(Refused)
       connection.send({ type: 'said', payload: { text: payload.text, scopes: connection.principal.scopes } })
       return { bytes: bytes.length }
-    })
+    }, ({ payload }) => { if (payload.text === 'no') throw new AppError(Refused) })
     ctx.collect({ kind: 'point', id: 'words' }).onChange(() => undefined)
     ctx.contribute({ kind: 'point', id: 'words' }, { word: 'tea' })
     ctx.timer(1_000_000, () => undefined)
