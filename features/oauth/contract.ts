@@ -42,7 +42,7 @@ export const Credential = Type.Object({
   expires_in: Type.Number({ description: 'Seconds the access token lived when it was issued' })
 })
 export type Credential = Static<typeof Credential>
-/** Mode 0600; a damaged file is set aside. */
+/** Mode 0600; a damaged file is quarantined. */
 export const credentialStore = defineStore({ name: 'credentials', kind: 'document', value: Credential })
 
 const flowStatuses = ['pending', 'authenticated', 'denied', 'expired', 'cancelled'] as const

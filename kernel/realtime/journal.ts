@@ -52,7 +52,7 @@ export interface Journals {
   open(id: string, fence?: Fence): Promise<Journal>
   /** A journal as it is on record, whether it is open or not; undefined when there is none. Creates nothing. */
   find(id: string): Promise<JournalView | undefined>
-  /** Deletes a journal that nobody has open, with what was set aside of it. Nothing happens when there is none. */
+  /** Deletes a journal that nobody has open, with what was quarantined of it. Nothing happens when there is none. */
   remove(id: string): Promise<void>
   /** After all journals are closed. */
   close(): Promise<void>

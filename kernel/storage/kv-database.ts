@@ -144,7 +144,7 @@ export class KvTexts {
     this.#db = db
   }
 
-  /** Opens the directory. A corrupted database is repaired, and set aside when that does not help, with a warning each. */
+  /** Opens the directory. A corrupted database is repaired, and quarantined when that does not help, with a warning each. */
   static async open(dir: string, log: Pick<Logger, 'warn'>): Promise<KvTexts> {
     const { Level: Database } = await import('level')
     await checkFiles(dir)
@@ -164,7 +164,7 @@ export class KvTexts {
       await (Database as unknown as { repair(dir: string): Promise<void> }).repair(dir)
       return await attempt()
     } catch (error) {
-      log.warn({ err: error, moved_to: await quarantineFile(dir) }, 'the kv database could not be repaired and was set aside')
+      log.warn({ err: error, moved_to: await quarantineFile(dir) }, 'the kv database could not be repaired and was quarantined')
       return attempt()
     }
   }

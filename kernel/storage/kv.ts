@@ -44,7 +44,7 @@ export class Kvs {
       if (decoded.kind === 'value') return decoded.value
       const { reason } = decoded
       if (decoded.kind === 'newer' && alone) throw new AppError(PersistenceFailed, { message: `store ${ns}: ${reason}` })
-      const became = decoded.kind === 'newer' ? 'kv record of a newer version skipped' : 'damaged kv record set aside'
+      const became = decoded.kind === 'newer' ? 'kv record of a newer version skipped' : 'damaged kv record quarantined'
       this.#log.warn({ store: ns, key, reason }, became)
       if (decoded.kind === 'damaged') await this.#kv.use(texts => texts.move(head + key, `!${ns}~damaged!${key}`, text))
       return undefined

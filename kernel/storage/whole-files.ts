@@ -50,7 +50,7 @@ export class Documents {
       get: async id => {
         const file = place(id)
         const read = await this.#read(file, codec)
-        // Setting aside needs the lock: another process may be replacing the bad file with a good one right now.
+        // Quarantining needs the lock: another process may be replacing the bad file with a good one right now.
         return read.damaged === undefined ? read.value : this.#alone(file, async () => (await this.#readOrSetAside(file, codec)).value)
       },
       put: async (id, value, { guarded = false } = {}) => {
@@ -118,7 +118,7 @@ export class Documents {
     if (read.damaged === undefined) return read
     const aside = await quarantineFile(file, this.#options.files, this.#fence(file))
     const moved_to = aside && this.#name(aside)
-    this.#options.log.warn({ file: this.#name(file), moved_to, reason: read.damaged }, 'damaged document set aside')
+    this.#options.log.warn({ file: this.#name(file), moved_to, reason: read.damaged }, 'damaged document quarantined')
     return {}
   }
 

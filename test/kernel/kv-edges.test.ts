@@ -96,7 +96,7 @@ test('a pipe in place of a file of the database is refused by its name, and hold
   await assert.rejects(KvTexts.open(dir, log), error => notSaved(error) && /CURRENT/.test((error as Error).message))
 })
 
-test('a database that cannot be repaired is set aside whole, and a new one begins', async t => {
+test('a database that cannot be repaired is quarantined whole, and a new one begins', async t => {
   const { dir, engine, log } = await anEngine(t)
   await engine.write(puts('a', '1'), 2)
   await engine.close()

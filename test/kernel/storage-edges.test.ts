@@ -53,7 +53,7 @@ test('a change that fails holds up none behind it', async t => {
   assert.deepEqual(await documents.get('a'), { n: 2 })
 })
 
-test('below a lease that another server has taken nothing is replaced, removed or set aside', async t => {
+test('below a lease that another server has taken nothing is replaced, removed or quarantined', async t => {
   const home = await freshDir()
   const dir = join(home, 'test')
   const lost = () => Promise.reject(new LeaseLost(dir))
@@ -127,7 +127,7 @@ test('a damaged document is kept also when it is changed without being read, and
   assert.deepEqual(await Promise.all(aside.map(name => readFile(join(dir, name), 'utf8'))), ['first', 'second'])
 })
 
-test('a document that cannot be brought up to date is set aside', async t => {
+test('a document that cannot be brought up to date is quarantined', async t => {
   const { dir, documents, storage, log } = await opened(t)
   await documents.put('a', { n: 1 })
   const migrate = () => {

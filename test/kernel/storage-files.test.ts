@@ -58,7 +58,7 @@ test('an update that changes nothing leaves the file as it is', async t => {
   assert.notEqual((await stat(join(dir, 'a.json'))).ino, ino)
 })
 
-test('a damaged document is set aside with a warning and counts as absent', async t => {
+test('a damaged document is quarantined with a warning and counts as absent', async t => {
   const { store, dir, log } = await opened(t, documentSpec)
   await mkdir(dir)
   for (const [id, text] of Object.entries({ torn: '{"n":', wrong: '{"n":"x"}', empty: '' })) {

@@ -196,7 +196,7 @@ test('the database flushes what it says is saved', async t => {
   assert.deepEqual(batch.mock.calls.at(-1)?.arguments.at(-1), { sync: true })
 })
 
-test('a damaged record is set aside with a warning and counts as absent', async t => {
+test('a damaged record is quarantined with a warning and counts as absent', async t => {
   const { storage, store, log } = await opened(t)
   const loose = storage.open(defineStore({ name: 'items', value: Type.Any() }), place)
   await loose.batch([
@@ -212,7 +212,7 @@ test('a damaged record is set aside with a warning and counts as absent', async 
   assert.deepEqual(await store.get('a'), { n: 2 })
 })
 
-test('a database whose files were damaged is repaired or set aside with a warning, and works', async t => {
+test('a database whose files were damaged is repaired or quarantined with a warning, and works', async t => {
   const { home, store, reopen, log } = await opened(t)
   await store.put('a', { n: 1 })
   const again = await reopen()
