@@ -1,30 +1,22 @@
 /** Wires agents: their engines as slots, turn hooks, events, settings fields, recovery on load and the end of turns on shutdown. */
-import { AppError, definePack, defineSlot, type EventTarget, invalid, oneOf, Type } from '../../kernel/index.ts'
+import { definePack, defineSlot, oneOf, Type } from '../../kernel/index.ts'
 import { Config, loopControlSection, tokenCountingSection } from '../config/index.ts'
 import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
 import { approvalRequested, Interactions } from '../interactions/index.ts'
-import { CredentialRejected, Llm, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
-import { AgentConfigHandlers, type AgentHost, type Session, Sessions } from '../sessions/index.ts'
+import { Llm } from '../llm/index.ts'
+import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
 import { ToolPolicies, ToolRunner } from '../tools/index.ts'
 import { AgentEngine } from './agent.ts'
-import { type AgentEmit, type AgentEventName, agentEvents } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
+import { agentEmits } from './emits.ts'
 import { type AgentRecordEvent, eventsOf } from './events.ts'
 import { failureState, unheardLine } from './failure.ts'
+import { contributeFields } from './fields.ts'
 import { noticeState } from './notices.ts'
+import { profilesOf } from './profiles.ts'
 import { dateInjector } from './prompt/environment.ts'
-import { builtinProfiles } from './prompt/profile.ts'
 import { readHeard, recoverChildren, tellLeft } from './recovery.ts'
-import {
-  type AgentProfile,
-  AgentProfileSources,
-  AgentProfiles,
-  AgentRepairs,
-  Agents,
-  PromptBlocks,
-  StepInjectors,
-  TurnHooks
-} from './service.ts'
+import { AgentRepairs, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
 import { boundState, PromptDateSlot, refusalOf, ToolLimitsSlot, toolLimits } from './settings.ts'
 import { factsOf, StatusFacts } from './status-facts.ts'
 import { cutLine } from './stopping.ts'
@@ -77,38 +69,8 @@ export default definePack({
     const repairs = ctx.collect(AgentRepairs)
     const statusFacts = ctx.collect(StatusFacts)
     const facts: Agents['facts'] = (of, place) => factsOf(statusFacts.entries(), of, place, ctx)
-    const contributed = ctx.collect(AgentProfiles)
-    const profileSources = ctx.collect(AgentProfileSources)
-    const profilesOf = (session: Session) =>
-      profileSources.entries().flatMap(({ pack, item }) => {
-        const what = `source of agent profiles ${item.name}`
-        try {
-          return ctx.onAccountOf(pack, what, () => item.profiles(session))
-        } catch (err) {
-          ctx.blame(pack, what, err)
-          return []
-        }
-      })
-    const profiles: Agents['profiles'] = session => {
-      const others = [...contributed.items(), ...(session ? profilesOf(session) : [])]
-      const first = new Map<string, AgentProfile>()
-      for (const profile of [...others.filter(({ override }) => override), ...builtinProfiles, ...others]) {
-        if (!first.has(profile.name)) first.set(profile.name, profile)
-      }
-      return [...first.values()]
-    }
-
-    // Every event of the table has this shape; the name decides which payload fits, and AgentEmit checks that at the call.
-    type AnyEmit = (payload: unknown, target: EventTarget) => void
-    const emitters = new Map<AgentEventName, AnyEmit>()
-    for (const [name, spec] of Object.entries(agentEvents)) emitters.set(name as AgentEventName, ctx.event(spec) as AnyEmit)
-    const emitOf =
-      (agent: AgentHost): AgentEmit =>
-      (name, payload, { offset, only, at = ctx.now() } = {}) => {
-        const more = { ...(offset === undefined || agent.id !== 'main' ? {} : { offset }), ...(only ? { only } : {}) }
-        emitters.get(name)?.(payload, { session_id: agent.session.id, subject: agent.id, time: at, ...more })
-      }
-
+    const profiles = profilesOf(ctx)
+    const emitOf = agentEmits(ctx)
     const engines = new WeakMap<AgentHost, AgentEngine>()
     const goesOn: AgentDeps['goesOn'] = new WeakMap()
     const left = (agent: AgentHost, event: AgentRecordEvent, known: boolean) =>
@@ -194,24 +156,8 @@ export default definePack({
       StepInjectors,
       dateInjector(ctx.now, agent => agent.get(PromptDateSlot).date)
     )
-    // Sections differ in their schema type; the point holds them as sections of any schema.
     ctx.contribute(ToolPolicies, { name: 'agent', refuses: (agent, tool) => refusalOf(agent, tool.name), basis: toolLimits })
-    ctx.contribute(AgentConfigHandlers, {
-      field: 'model',
-      order: 10,
-      async apply(session, value) {
-        if (value === '') return
-        const agent = await of(await session.main())
-        await agent.configure({ model: String(value) }).catch((error: unknown) => {
-          throw isUnusable(error) ? invalid([{ path: 'model', message: error.message }], error) : error
-        })
-      }
-    })
-    ctx.contribute(AgentConfigHandlers, {
-      field: 'thinking',
-      order: 20,
-      apply: async (session, value) => (await of(await session.main())).configure({ thinking: String(value) })
-    })
+    contributeFields(ctx, async session => of(await session.main()))
 
     const children = defineSlot('agent-children', (session: Session) => recoverChildren(session, { of, histories, log: ctx.log }))
     ctx.slot(children)
@@ -252,8 +198,3 @@ export default definePack({
     })
   }
 })
-
-/** No provider, no credential, no such model: to a profile update all of them are a model that cannot be set. */
-function isUnusable(error: unknown): error is AppError {
-  return AppError.is(error) && [NoProvider, NoCredential, CredentialRejected, ModelUnresolved].some(({ code }) => code === error.spec.code)
-}
