@@ -18,9 +18,9 @@ export interface ImportRules {
 
 /**
  * Records are rewritten (an absent key keeps the stored one, headers and other fields stay), aliases below the id are replaced, of their
- * old records only `overrides` stay. A provider of the registry that was renamed here keeps its name; one that is listed under this name gets
- * another one. Default pointers stay, but a missing default model becomes the first imported one. What a registry rewrites for the first time loses its credentials: they were meant for
- * another host. Answers the ids as they are here. Throws 40003.
+ * old records only `overrides` stay. A provider of the registry that was renamed here keeps its name; one that is listed under this name
+ * gets another one. Default pointers stay, but a missing default model becomes the first imported one. What a registry rewrites for the
+ * first time loses its credentials: they were meant for another host. Answers the ids as they are here. Throws 40003.
  */
 export function importProviders(file: Table, imported: readonly ImportedProvider[], { registry, hasDefault }: ImportRules): string[] {
   const draft = new Draft(file)

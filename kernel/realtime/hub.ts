@@ -121,7 +121,8 @@ export class Hub implements Streams {
     else this.#table.fences.delete(session_id)
     const known = this.#table.find(session_id)
     if (known) known.lost = false
-    if (known?.watermark) await this.#table.close(session_id) // another process has owned the file since: what is emitted meanwhile gets its number from that
+    // Another process has owned the file since: what is emitted meanwhile gets its number from that.
+    if (known?.watermark) await this.#table.close(session_id)
     const mark = await this.open(session_id)
     // Who followed it before, while it was only read here or its pack was away, follows it anew, with what packs have of it beside events.
     this.clients.resync(session_id, mark)

@@ -52,8 +52,8 @@ export interface Streams {
    */
   takeOver(session_id: string, fence?: Fence): Promise<Watermark>
   /**
-   * The lease with which the session was opened (`fence`) was lost: subscribers are asked to resync and go on at the server that has it now. The
-   * caller closes the session.
+   * The lease with which the session was opened (`fence`) was lost: subscribers are asked to resync and go on at the server that has it
+   * now. The caller closes the session.
    */
   lost(session_id: string): Promise<void>
   /** Last sequence number given out; undefined while the journal is not open. */
@@ -61,12 +61,19 @@ export interface Streams {
   /** Last sequence number that is on disk and was handed to the sockets; undefined while the journal is not open. */
   written(session_id: string): Watermark | undefined
   /**
-   * Resolves when everything emitted so far is on disk and handed to the sockets. Who tells clients a state calls this in the tick in which it reads the state, and answers afterwards.
+   * Resolves when everything emitted so far is on disk and handed to the sockets. Who tells clients a state calls this in the tick in which
+   * it reads the state, and answers afterwards.
    */
   flushed(session_id?: string): Promise<void>
-  /** Flushes and closes a journal. Subscriptions stay, for when it is opened anew. An event that comes later opens it only until it is written. */
+  /**
+   * Flushes and closes a journal. Subscriptions stay, for when it is opened anew. An event that comes later opens it only until it is
+   * written.
+   */
   close(session_id: string): Promise<void>
-  /** As `close`, ends the subscriptions and deletes the journal: for a session whose data goes. Later events of it reach listeners only, until it is opened again. */
+  /**
+   * As `close`, ends the subscriptions and deletes the journal: for a session whose data goes. Later events of it reach listeners only,
+   * until it is opened again.
+   */
   remove(session_id: string): Promise<void>
   /**
    * Journaled events after a cursor, under the rules of a replay (at most the newest 1000); those emitted before the call are among
@@ -119,7 +126,10 @@ export interface Connection extends SlotHost {
   readonly writable: boolean
   /** Resolves when the connection is writable, or over. */
   drained(): Promise<void>
-  /** Subscribes to a session's events as `subscribe` does; false when the session is missing. Keeps an existing filter when `filter` is undefined. */
+  /**
+   * Subscribes to a session's events as `subscribe` does; false when the session is missing. Keeps an existing filter when `filter` is
+   * undefined.
+   */
   subscribe(session_id: string, filter?: readonly string[]): Promise<boolean>
   subscribed(session_id: string): boolean
   /**
