@@ -53,6 +53,10 @@ export default definePack({
       }
     })
     for (const slot of live.slots) ctx.slot(slot)
+    // Who followed transcripts before this pack was swapped has to ask for them again.
+    ctx.tap(ctx.hooks.started, () => {
+      for (const id of ctx.streams.followed()) ctx.streams.resync(id)
+    })
     ctx.outFrame(transcriptReset)
     ctx.outFrame(transcriptOps)
     const agentOf = ({ session_id, subject }: { readonly session_id: string; readonly subject: string }) =>

@@ -259,10 +259,11 @@ const streamMethods = [
   'read',
   'backwards',
   'subscribers',
-  'followed'
+  'followed',
+  'resync'
 ] as const
 /** Methods of streams and stores that do not answer with a promise. */
-const atOnce = ['watermark', 'written', 'backwards', 'subscribers', 'followed', 'scan']
+const atOnce = ['watermark', 'written', 'backwards', 'subscribers', 'followed', 'resync', 'scan']
 
 /** These methods alone, as long as `use` does not throw. Those that answer with a promise fail by rejecting it. */
 function whileUsable<T extends object>(target: T, names: readonly string[], use: () => void): T {

@@ -182,6 +182,11 @@ export class Hub implements Streams {
     return this.fanout.followed()
   }
 
+  resync(session_id: string): void {
+    const mark = this.watermark(session_id)
+    if (mark) this.clients.resync(session_id, mark)
+  }
+
   /** What is open, and how much waits. */
   facts(): { readonly streams: readonly StreamFacts[]; readonly waiting_bytes: number } {
     return { streams: this.#table.facts(), waiting_bytes: this.#table.waiting.bytes }

@@ -86,6 +86,8 @@ export interface Streams {
   subscribers(session_id: string): number
   /** Sessions with subscribers, open or not. */
   followed(): readonly string[]
+  /** Asks whoever follows an open session to take it anew: what they had of it beside events is no more. */
+  resync(session_id: string): void
 }
 
 export interface ConnectionInfo {

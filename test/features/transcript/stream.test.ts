@@ -329,3 +329,24 @@ test('unknown sessions are not found, wrong frames are refused', async t => {
   assert.equal((await socket.request('unsubscribe_v2', { session_id: server.session_id, agent_ids: [] })).code, 40001)
   assert.equal((await socket.request('unsubscribe_v2', { session_id: 'session_none' })).code, 0)
 })
+
+test('who follows transcripts is told to take the session anew when the pack is swapped, and can follow them again', async t => {
+  const server = await start(t, scriptedLlm('one', 'two'))
+  const socket = await server.connect()
+  await follow(socket, server, { main: 'turn' })
+  await server.prompt('go')
+  await server.settled(1)
+
+  await server.kernel.reload(transcript)
+
+  const { payload } = await socket.next(({ type }) => type === 'resync_required')
+  assert.equal(payload.session_id, server.session_id)
+  assert.equal((await follow(socket, server, { main: 'turn' })).code, 0)
+  const resets = resetsIn(socket).length
+  assert.ok(resets > 0)
+  const before = seqsIn(socket).length
+  await server.prompt('again')
+  await server.settled(2)
+  await caughtUp(socket)
+  assert.ok(seqsIn(socket).length > before)
+})
