@@ -96,12 +96,16 @@ test('a session is created at a directory, announced after its workspace, and re
 })
 
 test('where a session may be created', async t => {
-  const { call } = await start(t)
+  const { call, events } = await start(t)
   const cwd = await directory()
   const first = await call(createSession, { body: { metadata: { cwd } } })
   const { workspace_id } = first.data
 
   assert.equal((await call(createSession, { body: { workspace_id } })).data.metadata.cwd, cwd)
+  assert.deepEqual(
+    events.slice(2).map(event => event.type),
+    ['event.workspace.updated', 'event.session.created']
+  )
   assert.equal((await call(createSession, { body: { workspace_id, metadata: { cwd } } })).code, 0)
   assert.equal((await call(createSession, { body: { workspace_id, metadata: { cwd: `${cwd}/` } } })).code, 0)
   const other = await call(createSession, { body: { workspace_id, metadata: { cwd: `${cwd}/else` } } })
@@ -109,6 +113,9 @@ test('where a session may be created', async t => {
   const neither = await call(createSession, { body: {} })
   assert.deepEqual([neither.code, neither.details?.[0]?.path], [40001, 'body.metadata.cwd'])
   assert.equal((await call(createSession, { body: { metadata: { cwd: `${cwd}/missing` } } })).code, 40409)
+  assert.equal((await call(createSession, { body: { metadata: { cwd: '.' } } })).code, 40409)
+  const empty = await call(createSession, { body: { metadata: { cwd: '' } } })
+  assert.deepEqual([empty.code, empty.details?.[0]?.path], [40001, 'body.metadata.cwd'])
   assert.equal((await call(createSession, { body: { workspace_id: 'wd_x_000000000000' } })).code, 40410)
   assert.equal((await call(createSession, { body: { workspace_id: 'other' } })).code, 40001)
   assert.equal((await call(createSession, { body: { metadata: { cwd }, title: '' } })).code, 40001)
@@ -138,7 +145,13 @@ test('lists are newest first, sliced by cursors, and filtered', async t => {
   const params = { session_id: ids[0] as string }
   assert.deepEqual((await call(archiveSession, { params })).data, { archived: true })
   assert.deepEqual((await list({})).ids, ids.slice(1))
-  assert.deepEqual((await list({ query: { archived_only: true } })).ids, [ids[0]])
+  const archived = await call(listSessions, { query: { archived_only: true } })
+  assert.deepEqual(
+    archived.data.items.map(({ id }) => id),
+    [ids[0]]
+  )
+  await call(archiveSession, { params })
+  assert.deepEqual((await call(listSessions, { query: { archived_only: true } })).data, archived.data, 'archived when it was first')
   assert.equal((await list({ query: { include_archive: true } })).ids.length, 5)
   const restored = await call(restoreSession, { params })
   assert.deepEqual([restored.data.archived, restored.data.archived_at], [false, undefined])
@@ -146,6 +159,22 @@ test('lists are newest first, sliced by cursors, and filtered', async t => {
   const [older = ''] = ids.slice(3)
   await call(updateProfile, { params: { session_id: older }, body: { metadata: { a: 1 } } })
   assert.deepEqual((await list({})).ids, [older, ...ids.filter(id => id !== older)])
+})
+
+test('a clock that stands or is set back makes no session older; of equal times the greater id comes first', async t => {
+  let now = new Date('2026-01-02T00:00:00Z')
+  const { call } = await start(t, { now: () => now })
+  const cwd = await directory()
+  const made = []
+  for (let n = 0; n < 6; n++) made.push((await call(createSession, { body: { metadata: { cwd } } })).data)
+  const ids = made.map(({ id }) => id)
+  now = new Date('2026-01-01T00:00:00Z')
+
+  const { data } = await call(updateProfile, { params: { session_id: ids[0] as string }, body: { metadata: { a: 1 } } })
+
+  assert.equal(data.updated_at, made[0]?.updated_at)
+  const listed = (await call(listSessions)).data.items.map(({ id }) => id)
+  assert.deepEqual(listed, ids.toSorted().toReversed())
 })
 
 test('a profile update applies title, metadata and the fields that packs handle; others are ignored', async t => {
@@ -291,6 +320,18 @@ test('the first prompt names an untitled session, secrets masked; later ones onl
     [{ title, patch: { title, isCustomTitle: false, lastPrompt: title } }, { patch: { lastPrompt: 'second' } }]
   )
   assert.equal((await seen.counter.counts()).get(data.workspace_id), 1)
+})
+
+test('a title that a session was made with stays when its first prompt is taken back', async t => {
+  const seen = probe()
+  const { call } = await start(t, { packs: [seen.pack] })
+  const { data } = await call(createSession, { body: { metadata: { cwd: await directory() }, title: 'Mine' } })
+  const session = await seen.sessions.load(data.id)
+  await session.promptSubmitted('hello')
+
+  session.promptsUndone(undefined)
+
+  assert.equal(session.state.title, 'Mine')
 })
 
 test('work is announced once per change, an approval wins over a question, the reason is persisted', async t => {

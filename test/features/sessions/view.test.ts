@@ -43,6 +43,10 @@ test('cursors leave out their own session, and lead nowhere where it is not', ()
   assert.deepEqual(page(all(4), { before_id: 'gone' }), [[], false])
 })
 
+test('a session whose only prompt had no text is not empty', () => {
+  assert.deepEqual(page([state('s0', { last_prompt: '' }), state('s1')], { exclude_empty: true }), [['s0'], false])
+})
+
 test('a session says when it was archived as long as it is, and always where it works', () => {
   const archived_at = '2026-01-02T00:00:00.000Z'
   assert.equal(sessionObject(state('s', { archived: true, archived_at })).archived_at, archived_at)
