@@ -72,6 +72,10 @@ test('filters: archive, prompt, moment, workspace and status; several values of 
   assert.deepEqual(await ids({ 'meta.updated_after': updated + 1 }), [c, b])
   const [least, most] = [String(Number.MIN_SAFE_INTEGER), String(Number.MAX_SAFE_INTEGER)]
   assert.deepEqual(await ids({ 'meta.updated_after': least, 'meta.updated_before': most }), [d, c, b])
+  const { work } = await sessions.load(d)
+  work.turnStarted('main')
+  work.turnEnded('main', 'cancelled')
+  assert.deepEqual(await ids({ 'activity.status': 'idle' }), [d])
 })
 
 const refused: readonly (readonly [Record<string, unknown>, string])[] = [
