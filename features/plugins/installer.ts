@@ -78,7 +78,7 @@ export class Installer {
     await rm(join(this.#managed, id), { recursive: true, force: true })
   }
 
-  /** What a process left that died between two steps: copies that were set aside come back, those that are not whole go. Call while `locked`. */
+  /** What a process left that died between two steps: previous copies come back, those that are not whole go. Call while `locked`. */
   async repair(): Promise<void> {
     const names: string[] = await readdir(this.#managed).catch(() => []) // nothing was ever installed
     for (const name of names) {
@@ -109,17 +109,17 @@ export class Installer {
   async #replace<T>(staged: string, target: string, keep: () => Promise<T>): Promise<T> {
     await mkdir(this.#managed, { recursive: true, mode: 0o700 })
     await this.repair()
-    const aside = join(this.#managed, `.old-${target.slice(this.#managed.length + 1)}-${this.#ports.newId()}`)
+    const previous = join(this.#managed, `.old-${target.slice(this.#managed.length + 1)}-${this.#ports.newId()}`)
     const before = await exists(target)
-    if (before) await rename(target, aside)
+    if (before) await rename(target, previous)
     try {
       await rename(staged, target)
       const kept = await keep()
-      if (before) await rm(aside, { recursive: true, force: true })
+      if (before) await rm(previous, { recursive: true, force: true })
       return kept
     } catch (error) {
       await rm(target, { recursive: true, force: true })
-      if (before) await rename(aside, target)
+      if (before) await rename(previous, target)
       throw error
     }
   }

@@ -21,7 +21,7 @@ export async function takeAway(dir: string, id: string): Promise<string> {
   }
 }
 
-/** Deletes what `takeAway` has put aside, and the journal of the session; with the last session goes the directory of the workspace. */
+/** Deletes what `takeAway` has taken away, and the journal of the session; with the last session goes the directory of the workspace. */
 export async function discard(removed: string, id: string, streams: Pick<Streams, 'remove'>): Promise<void> {
   await streams.remove(id)
   await rm(removed, { recursive: true, force: true, maxRetries: 3 })

@@ -55,7 +55,7 @@ export function createJournals(env: EngineEnvironment, options: FileJournalsOpti
       if (id === globalStream) return
       const path = await pathOf(id)
       await lines.release(path)
-      await removeWithAside(path)
+      await removeWithQuarantined(path)
     },
     close: async () => {
       await lines.close()
@@ -88,12 +88,12 @@ async function takeGlobalPlace(dir: string, shared: string, { server_id, log }: 
   return { path, release: () => removeFile(path) }
 }
 
-/** A file and its copies that were damaged and moved out of the way. */
-async function removeWithAside(path: string): Promise<void> {
+/** A file and what was quarantined of it. */
+async function removeWithQuarantined(path: string): Promise<void> {
   await removeFile(path)
-  const aside = `${basename(path)}.damaged-`
+  const quarantined = `${basename(path)}.damaged-`
   const names = await readdir(dirname(path)).catch(() => [] as string[]) // no journal was made yet
-  for (const name of names) if (name.startsWith(aside)) await removeFile(join(dirname(path), name))
+  for (const name of names) if (name.startsWith(quarantined)) await removeFile(join(dirname(path), name))
 }
 
 /** Files of processes that were killed while another one had the shared file. */

@@ -227,8 +227,8 @@ export async function removeFile(file: string, files: FileCalls = nodeFiles): Pr
 
 /** Moves what cannot be used out of the way, for a person to look at: `<path>.damaged-<moment>`. Undefined when it is not there. */
 export async function quarantineFile(path: string, files: FileCalls = nodeFiles, fence?: Fence): Promise<string | undefined> {
-  const aside = `${path}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
-  return (await takeAway(path, aside, files, fence)) ? aside : undefined
+  const quarantined = `${path}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+  return (await takeAway(path, quarantined, files, fence)) ? quarantined : undefined
 }
 
 /** As `removeFile`; with a lease that was lost it rejects with LeaseLost, and nothing has changed. */

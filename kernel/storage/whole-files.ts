@@ -51,7 +51,7 @@ export class Documents {
         const file = place(id)
         const read = await this.#read(file, codec)
         // Quarantining needs the lock: another process may be replacing the bad file with a good one right now.
-        return read.damaged === undefined ? read.value : this.#alone(file, async () => (await this.#readOrSetAside(file, codec)).value)
+        return read.damaged === undefined ? read.value : this.#alone(file, async () => (await this.#readOrQuarantine(file, codec)).value)
       },
       put: async (id, value, { guarded = false } = {}) => {
         const file = place(id)
@@ -70,7 +70,7 @@ export class Documents {
       update: async (id, change) => {
         const file = place(id)
         return this.#alone(file, async lock => {
-          const before = await this.#readOrSetAside(file, codec)
+          const before = await this.#readOrQuarantine(file, codec)
           const next = change(before.value)
           const text = next === undefined ? undefined : codec.encode(next)
           if (text === undefined) await removeFenced(file, this.#fence(file), files)
@@ -113,11 +113,11 @@ export class Documents {
     return this.#options.fences?.of(file)
   }
 
-  async #readOrSetAside<V>(file: string, codec: Codec<V>): Promise<{ value?: V; text?: string }> {
+  async #readOrQuarantine<V>(file: string, codec: Codec<V>): Promise<{ value?: V; text?: string }> {
     const read = await this.#read(file, codec)
     if (read.damaged === undefined) return read
-    const aside = await quarantineFile(file, this.#options.files, this.#fence(file))
-    const moved_to = aside && this.#name(aside)
+    const quarantined = await quarantineFile(file, this.#options.files, this.#fence(file))
+    const moved_to = quarantined && this.#name(quarantined)
     this.#options.log.warn({ file: this.#name(file), moved_to, reason: read.damaged }, 'damaged document quarantined')
     return {}
   }

@@ -215,7 +215,7 @@ test('the copy that was there before comes back when the new one cannot be put o
   assert.deepEqual(await readFile(`${list}.away`), before)
 })
 
-test('a copy that a dead process had set aside comes back with the next change', async t => {
+test('the previous copy of a plugin whose change died half-way comes back with the next change', async t => {
   const scene = await start(t)
   await scene.install(await directory(manifest('one')))
   const managed = join(scene.home, 'plugins', 'managed')
