@@ -5,6 +5,7 @@ import type { Environment } from '../environment.ts'
 import { AppError, developerError, PackAway, PassingFailure } from '../errors.ts'
 import type { Feature, PackChange, PackState } from '../info.ts'
 import type { Pack } from '../pack.ts'
+import { Needs } from './needs.ts'
 import type { ServiceTable } from './services.ts'
 import { type Registry, Unit } from './unit.ts'
 import { isPromise, late, waitAtMost } from './wait.ts'
@@ -30,6 +31,7 @@ export class Lifecycle {
   readonly #env: Environment
   readonly #parts: LifecycleParts
   readonly #units: Unit[] = []
+  readonly #needs: Needs
   #queue: Promise<unknown> = Promise.resolve()
   #sequence = 0
   #dirty = false
@@ -38,6 +40,7 @@ export class Lifecycle {
   constructor(env: Environment, parts: LifecycleParts) {
     this.#env = env
     this.#parts = parts
+    this.#needs = new Needs(this.#units, parts.services)
     for (const pack of env.options.packs) {
       if (this.#find(pack.name)) throw developerError('pack_twice', pack.name)
       this.#units.push(new Unit(pack))
@@ -125,7 +128,7 @@ export class Lifecycle {
   withdrawService(unit: Unit, id: string): Promise<void> {
     return this.#exclusive(async () => {
       if (unit.state !== 'Active' || !unit.provided.has(id)) return
-      for (const one of this.#dependents(unit, [id])) await this.#deactivate(one)
+      for (const one of this.#needs.dependents(unit, [id])) await this.#deactivate(one)
       unit.provided.delete(id)
       this.#parts.services.delete(id)
       await this.#settle()
@@ -160,31 +163,14 @@ export class Lifecycle {
   }
 
   #absence(unit: Unit): AppError | undefined {
-    if (!this.#comes(unit, new Set())) return undefined
+    if (!this.#needs.comes(unit)) return undefined
     const ms = unit.state === 'Failed' ? Math.max(0, Math.ceil((unit.againAt ?? 0) - performance.now())) : undefined
     const details = { pack: unit.name, ...(ms === undefined ? {} : { retry_after_ms: ms }) }
     return new AppError(PackAway, { message: `pack ${unit.name} is starting again; try again`, details })
   }
 
-  /**
-   * A pack is there or will be without anybody's doing: it is between two activations, waits for its next try, or for packs of which that
-   * is true.
-   */
-  #comes(unit: Unit, asked: Set<Unit>): boolean {
-    if (!unit.wanted || asked.has(unit)) return false
-    asked.add(unit)
-    if (unit.state === 'Failed') return unit.again !== undefined
-    if (unit.error && !(unit.error instanceof PassingFailure)) return false
-    if (unit.state === 'Activating') return true
-    return unit.needs().every(id => {
-      const providers = this.#units.filter(other => other.declares().includes(id))
-      if (providers.length === 0) return this.#parts.services.has(id)
-      return providers.some(other => (other.state !== 'Active' || this.#parts.services.has(id)) && this.#comes(other, asked))
-    })
-  }
-
   #feature(unit: Unit): Feature {
-    const waiting = unit.state === 'Pending' ? this.#missing(unit) : []
+    const waiting = unit.state === 'Pending' ? this.#needs.missing(unit) : []
     const faults = this.#env.guard.faults(unit.name)
     return {
       name: unit.name,
@@ -208,14 +194,6 @@ export class Lifecycle {
     return unit
   }
 
-  #active(): Unit[] {
-    return this.#units.filter(unit => unit.state === 'Active').sort((a, b) => a.activated - b.activated)
-  }
-
-  #missing(unit: Unit): string[] {
-    return unit.needs().filter(id => !this.#parts.services.has(id))
-  }
-
   /** Each wish waits for the transition before it and reads the table as it is then. */
   #exclusive<T>(work: () => Promise<T>): Promise<T> {
     const run = this.#queue.then(work)
@@ -228,12 +206,13 @@ export class Lifecycle {
    * what they made waits for their turn all the same, so that order and clashes do not depend on who is fast.
    */
   async #settle(): Promise<void> {
-    const plan = this.#plan()
+    const plan = this.#needs.plan()
     const begun = new Map<Unit, Ran | Promise<Ran>>()
     /** `from`: those before it are through. */
     const begin = (at: number, from: number) => {
       const unit = plan[at] as Unit
-      if (!begun.has(unit) && this.#missing(unit).length === 0 && !this.#mayHave(unit, plan, from, at)) begun.set(unit, this.#run(unit))
+      if (!begun.has(unit) && this.#needs.missing(unit).length === 0 && !this.#needs.mayYetGet(unit, plan.slice(from, at)))
+        begun.set(unit, this.#run(unit))
       return begun.get(unit)
     }
     for (const [at, unit] of plan.entries()) {
@@ -243,32 +222,6 @@ export class Lifecycle {
     }
     this.#failCycles()
     this.#flush()
-  }
-
-  /** Waiting packs in the order in which they would activate one after another if none failed: as soon as they can, ties in list order. */
-  #plan(): Unit[] {
-    const waiting = this.#units.filter(unit => unit.wanted && unit.state === 'Pending')
-    const missing = new Map(waiting.map(unit => [unit, this.#missing(unit)]))
-    const there = new Set<string>()
-    const plan: Unit[] = []
-    for (;;) {
-      const at = waiting.findIndex(unit => missing.get(unit)?.every(id => there.has(id)))
-      if (at < 0) return plan
-      const [next] = waiting.splice(at, 1) as [Unit]
-      plan.push(next)
-      for (const id of next.declares()) there.add(id)
-    }
-  }
-
-  /** One of those before it may yet bring a service that the unit can do without. */
-  #mayHave(unit: Unit, plan: readonly Unit[], from: number, at: number): boolean {
-    const optional = Object.values(unit.pack.optional)
-    if (optional.length === 0) return false
-    for (let before = from; before < at; before++) {
-      const one = plan[before] as Unit
-      if (one.state === 'Activating' && one.declares().some(id => optional.some(token => token.id === id))) return true
-    }
-    return false
   }
 
   #flush(): void {
@@ -356,7 +309,7 @@ export class Lifecycle {
   /** Unloads units and everything that needs what they provide: each when those are gone that use it, side by side otherwise. */
   async #withdraw(...units: readonly Unit[]): Promise<void> {
     const active = units.filter(unit => unit.state === 'Active')
-    const leaving = new Set(active.flatMap(unit => [unit, ...this.#dependents(unit, [...unit.provided.keys()])]))
+    const leaving = new Set(active.flatMap(unit => [unit, ...this.#needs.dependents(unit, [...unit.provided.keys()])]))
     const gone = new Map<Unit, Promise<void>>()
     for (const unit of [...leaving].sort((a, b) => b.activated - a.activated)) {
       const ids = [...unit.provided.keys()]
@@ -364,22 +317,6 @@ export class Lifecycle {
       gone.set(unit, first.length === 0 ? this.#deactivate(unit) : Promise.all(first).then(() => this.#deactivate(unit)))
     }
     await Promise.all(gone.values())
-  }
-
-  /** Active packs that need these services of a unit, directly or through others, those that were activated last first. */
-  #dependents(unit: Unit, services: readonly string[]): Unit[] {
-    const ids = new Set(services)
-    const leaving = new Set<Unit>()
-    for (let grown = true; grown; ) {
-      grown = false
-      for (const other of this.#active()) {
-        if (other === unit || leaving.has(other) || !other.needs().some(id => ids.has(id))) continue
-        leaving.add(other)
-        for (const id of other.provided.keys()) ids.add(id)
-        grown = true
-      }
-    }
-    return [...leaving].sort((a, b) => b.activated - a.activated)
   }
 
   async #deactivate(unit: Unit): Promise<void> {
@@ -400,18 +337,10 @@ export class Lifecycle {
     for (const error of errors) this.#env.guard.report(unit.name, 'clean-up', error)
   }
 
-  /** Waiting units whose needs lead back to themselves can never activate: they fail with the cycle named. */
   #failCycles(): void {
-    const waiting = this.#units.filter(unit => unit.wanted && unit.state === 'Pending')
-    const providers = (unit: Unit) => waiting.filter(other => this.#missing(unit).some(id => other.declares().includes(id)))
-    for (const unit of waiting) {
-      if (unit.state !== 'Pending') continue
-      const cycle = findCycle(unit, providers)
-      if (!cycle) continue
+    for (const cycle of this.#needs.cycles()) {
       const named = [...cycle, cycle[0] as Unit].map(one => one.name)
-      for (const member of cycle) {
-        this.#failed(member, developerError('needs_cycle', named))
-      }
+      for (const member of cycle) this.#failed(member, developerError('needs_cycle', named))
     }
   }
 
@@ -445,22 +374,6 @@ export class Lifecycle {
 }
 
 const nameOf = (pack: Pack | string): string => (typeof pack === 'string' ? pack : pack.name)
-
-/** The path from a unit back to itself, if there is one. */
-function findCycle(start: Unit, next: (unit: Unit) => readonly Unit[]): Unit[] | undefined {
-  const seen = new Set<Unit>()
-  const walk = (unit: Unit, path: readonly Unit[]): Unit[] | undefined => {
-    for (const other of next(unit)) {
-      if (other === start) return [...path, unit]
-      if (seen.has(other)) continue
-      seen.add(other)
-      const found = walk(other, [...path, unit])
-      if (found) return found
-    }
-    return undefined
-  }
-  return walk(start, [])
-}
 
 const frame = /[( ](file:\/\/\/[^\s()?]+?|\/[^()?]+?)(?:\?[^\s():]*)?:(\d+):\d+\)?$/gm
 
