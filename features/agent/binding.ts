@@ -4,8 +4,9 @@ import type { History, HistoryRecord } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { AgentDeps } from './deps.ts'
+import type { AgentProfile, PromptWarning } from './extension-points.ts'
 import { promptBasis, renderPrompt } from './prompt/profile.ts'
-import type { AgentProfile, AgentSettings, PromptWarning } from './service.ts'
+import type { AgentSettings } from './service.ts'
 import {
   type Bound,
   bound,

@@ -5,9 +5,10 @@ import type { AgentHost } from '../sessions/index.ts'
 import type { ToolRunner } from '../tools/index.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentRecordEvent } from './events.ts'
+import type { AgentRepair, StepInjector } from './extension-points.ts'
+import type { TurnHookCalls } from './hook-calls.ts'
 import type { PromptPorts } from './prompt/profile.ts'
-import type { AgentRepair, Agents, StepInjector } from './service.ts'
-import type { TurnHookCalls } from './turn-hooks.ts'
+import type { Agents } from './service.ts'
 
 export interface AgentDeps {
   readonly llm: Llm

@@ -2,7 +2,7 @@
 import { AppError } from '../../kernel/index.ts'
 import { CredentialRejected, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
 import type { ErrorInfo } from './contract.ts'
-import { TurnFailure } from './service.ts'
+import { TurnFailure } from './hooks.ts'
 
 const codes: ReadonlyMap<number, string> = new Map([
   [NoProvider.code, 'model.not_configured'],

@@ -1,10 +1,11 @@
 /** Public face of the agent pack. */
 export * from './contract.ts'
 export { describe as engineErrorOf } from './engine-error.ts'
+export * from './extension-points.ts'
+export * from './hooks.ts'
 export { errorInfo } from './loop.ts'
 export { inputText, ownParts, sentParts } from './media.ts'
 export { pause, retryDelay } from './retry.ts'
 export * from './service.ts'
 export { settingsRecord as agentSet } from './settings.ts'
 export { type StatusFact, StatusFacts, type StatusPlace } from './status-facts.ts'
-export { createTurnHooks } from './turn-hooks.ts'

@@ -1,8 +1,9 @@
 /** The profiles that agents can have: those of packs and of the session's files beside the built-in ones. */
 import type { PackContext } from '../../kernel/index.ts'
 import type { Session } from '../sessions/index.ts'
+import { type AgentProfile, AgentProfileSources, AgentProfiles } from './extension-points.ts'
 import { builtinProfiles } from './prompt/profile.ts'
-import { type AgentProfile, AgentProfileSources, AgentProfiles, type Agents } from './service.ts'
+import type { Agents } from './service.ts'
 
 /** Of profiles with one name the first counts: one that says `override`, then the built-in one. */
 export function profilesOf(ctx: Pick<PackContext, 'collect' | 'onAccountOf' | 'blame'>): Agents['profiles'] {

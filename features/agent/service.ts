@@ -1,10 +1,10 @@
 /** Agents at work: the prompt queue, turns, steering and aborting. */
-import type { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
-import { type ErrorSpec, errorSpec, extensionPoint, serviceToken, Type } from '../../kernel/index.ts'
-import type { History, HistoryRecord, Origin, WirePart } from '../history/index.ts'
-import type { LlmError, LlmRequest, ResolvedModel, TokenUsage } from '../llm/index.ts'
+import { type ErrorSpec, errorSpec, serviceToken, Type } from '../../kernel/index.ts'
+import type { Origin, WirePart } from '../history/index.ts'
+import type { LlmRequest, ResolvedModel, TokenUsage } from '../llm/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import type { ErrorInfo } from './contract.ts'
+import type { AgentProfile } from './extension-points.ts'
 import type { StatusPlace } from './status-facts.ts'
 
 export const PromptMissing = errorSpec('prompt_missing', 40402, 'prompt not found')
@@ -135,7 +135,6 @@ export interface InFlightTurn {
   readonly steered_prompts?: readonly { readonly prompt_id: string; readonly content: readonly WirePart[] }[]
 }
 
-/** The engine of one agent. */
 export interface ExclusiveOptions {
   /** Default SessionBusy (40901). */
   readonly refusal?: ErrorSpec
@@ -143,6 +142,7 @@ export interface ExclusiveOptions {
   readonly brief?: boolean
 }
 
+/** The engine of one agent. */
 export interface Agent {
   readonly host: AgentHost
   settings(): AgentSettings
@@ -212,49 +212,6 @@ export interface Agent {
   }
 }
 
-/** Profile of agents to which none was given. */
-export const defaultProfile = 'agent'
-
-/** A way of working: role text and tools. Bound to an agent once, for good. */
-export interface AgentProfile {
-  /** Unique; of two with one name the first counts, built-in ones before all. */
-  readonly name: string
-  readonly description: string
-  /** Added to the system prompt. */
-  readonly role: string
-  /** In place of the system prompt: a template with the variables of custom prompts (`${base_prompt}`, `${cwd}`, ...). */
-  readonly prompt?: string
-  /** Tools it may use: names, and globs for those of MCP servers (`mcp__db__*`); undefined: all. */
-  readonly tools?: readonly string[]
-  /** Of those, tools that it may not use; written in the same way. */
-  readonly disallowed_tools?: readonly string[]
-  /** In place of the built-in one of its name; else that one counts. */
-  readonly override?: boolean
-  /** Profiles that its agents may start as subagents, `*`: all. Undefined: those that start none themselves. */
-  readonly subagents?: readonly string[]
-}
-
-/**
- * Profiles of packs, beside the built-in ones. An agent that is bound to one whose pack has left keeps the system prompt and the tools that were
- * recorded; before its first turn there is nothing to keep, and its turns fail.
- */
-export const AgentProfiles = extensionPoint<AgentProfile>('agent-profiles', undefined, {
-  name: 'string',
-  description: 'string',
-  role: 'string'
-})
-
-/** Profiles that depend on the session: files of its project. After the built-in ones and those of `AgentProfiles`. */
-export interface AgentProfileSource {
-  readonly name: string
-  /** Now; does no I/O. One that throws has none. */
-  profiles(session: Session): readonly AgentProfile[]
-}
-export const AgentProfileSources = extensionPoint<AgentProfileSource>('agent-profile-sources', undefined, {
-  name: 'string',
-  profiles: 'function'
-})
-
 export interface Agents {
   /** Known profiles: `agent` (default), `coder`, `explore`, `plan`, those of packs, and those of a session. */
   profiles(session?: Session): readonly AgentProfile[]
@@ -269,138 +226,3 @@ export interface Agents {
   main(session_id: string): Promise<Agent>
 }
 export const Agents = serviceToken<Agents>('agents')
-
-/**
- * What a pack puts on record when an agent is opened whose process died: the end of what must not stay open (a compaction, a review). Asked
- * once, before the open turn is closed and before anything begins; records and their events come in the order of the packs.
- */
-export interface AgentRepair {
-  /** Names it in the log. */
-  readonly name: string
-  /** Empty: nothing was left open. What fails is logged and left as it is. */
-  records(agent: AgentHost, history: History): readonly HistoryRecord[] | Promise<readonly HistoryRecord[]>
-}
-export const AgentRepairs = extensionPoint<AgentRepair>('agent-repairs', { records: 'promise' }, { name: 'string', records: 'function' })
-
-export interface TurnInfo {
-  readonly agent: AgentHost
-  readonly turn_id: number
-  readonly step: number
-  /** The turn's: aborts when the turn is cancelled. */
-  readonly signal: AbortSignal
-}
-
-/** A prompt whose turn is about to begin. */
-export interface PromptInfo {
-  readonly agent: AgentHost
-  readonly prompt_id: string
-  readonly content: readonly WirePart[]
-  readonly origin: Origin
-  /** It is being steered into the running turn. */
-  readonly steered: boolean
-  /** Aborts when the prompt is withdrawn meanwhile, or the agent closed. */
-  readonly signal: AbortSignal
-  /** Gives the model a text behind the prompt: a message of origin `hook_result` with this `event`, told as `hook.result`. */
-  add(event: string, text: string): void
-}
-
-/** The prompt is not to run. */
-export interface PromptRefusal {
-  /** What blocks it, for the origin of the message: `UserPromptSubmit`. */
-  readonly event: string
-  /** Why, for people and the model: an assistant message, told as `hook.result`. */
-  readonly reason: string
-}
-
-/**
- * Thrown by a tap of `stepBegin`, `beforeStep` or `modelError` that cannot let the turn go on: it fails with this engine error. Any other
- * failure of a tap is logged, and the turn goes on.
- */
-export class TurnFailure extends Error {
-  override readonly name = 'TurnFailure'
-  readonly info: ErrorInfo
-
-  constructor(info: ErrorInfo) {
-    super(info.message)
-    this.info = info
-  }
-}
-
-export interface TurnHooks {
-  /**
-   * Bail, before the turn of a prompt begins and before prompts are steered: the first answer blocks the prompt. It settles as `blocked`
-   * without a turn. undefined: no objection. Each tap is waited for at most `before_prompt_ms` (deployment option).
-   */
-  readonly beforePrompt: AsyncSeriesBailHook<[PromptInfo], PromptRefusal>
-  /**
-   * Bail, at every step boundary before steered prompts and reminders come in; `step` is the one about to begin. `stop` ends the turn as
-   * completed without another request (budgets, costs); undefined: no opinion.
-   */
-  readonly stepBegin: AsyncSeriesBailHook<[TurnInfo], 'stop'>
-  /** Waterfall: what goes to the model. Called before each request. */
-  readonly beforeStep: AsyncSeriesWaterfallHook<[LlmRequest, TurnInfo]>
-  /** Bail on a failed request: `retry` sends it again at once, `fail` ends the turn; undefined: the usual retry table. */
-  readonly modelError: AsyncSeriesBailHook<[LlmError, TurnInfo], 'retry' | 'fail'>
-  /** Bail when the model has nothing more to do: a text continues the turn as a user message. undefined: the turn ends. */
-  readonly shouldContinue: AsyncSeriesBailHook<[TurnInfo], { readonly text: string; readonly origin: Origin }>
-  /** Notify. */
-  readonly afterStep: AsyncSeriesHook<[TurnInfo]>
-  /**
-   * Notify, after `turn.ended` and before the prompt counts as over: the next turn waits for the taps, for each at most `turn_end_ms`
-   * (deployment option).
-   */
-  readonly turnEnd: AsyncSeriesHook<[TurnInfo & { readonly reason: 'completed' | 'cancelled' | 'failed' | 'blocked' }]>
-}
-export const TurnHooks = serviceToken<TurnHooks>('turn-hooks')
-
-export interface Injection {
-  readonly text: string
-  /** Go into the origin, beside `kind` and `variant`. */
-  readonly facts?: Readonly<Record<string, unknown>>
-}
-
-/** A reminder for the model, asked before every step. What it returns is added to the history as a message of origin `injection`. */
-export interface StepInjector {
-  /** Variant of the origin: `date_change`. */
-  readonly variant: string
-  /** undefined: nothing to say now. The text is wrapped in `<system-reminder>` tags. */
-  inject(info: TurnInfo, history: History): Injection | undefined | Promise<Injection | undefined>
-}
-export const StepInjectors = extensionPoint<StepInjector>(
-  'step-injectors',
-  { inject: 'promise' },
-  { variant: 'string', inject: 'function' }
-)
-
-/** What a block says. */
-export interface PromptText {
-  readonly text: string
-  /** For custom prompts, which take in `${name}` what they want. */
-  readonly variables?: Readonly<Record<string, string>>
-  /** Told as `warning` events when the prompt is rendered. */
-  readonly warnings?: readonly PromptWarning[]
-}
-
-/** Contract 2, Warning; its severity is `warning`. */
-export interface PromptWarning {
-  readonly code: string
-  readonly message: string
-}
-
-/** Blocks of the system prompt, contributed by packs; joined in `order`. The built-in ones stand at 100, 200, 300 and 500. */
-export interface PromptBlock {
-  readonly name: string
-  readonly order: number
-  render(agent: AgentHost): string | PromptText | Promise<string | PromptText>
-  /**
-   * Says shortly what the text follows from (names and times of files). Asked when a turn begins: when the answer is another than at the last
-   * rendering, the prompt is rendered anew. Absent: a change shows when something else renders it.
-   */
-  basis?(agent: AgentHost): string | Promise<string>
-}
-
-export const PromptBlocks = extensionPoint<PromptBlock>(
-  'prompt-blocks',
-  { render: 'promise', basis: 'promise' },
-  { name: 'string', order: 'number', render: 'function' }
-)

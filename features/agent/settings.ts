@@ -4,7 +4,8 @@ import { defineRecord, recordTypes, type StateSpec } from '../history/index.ts'
 import type { Llm, ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { meansTool } from '../tools/index.ts'
-import { type AgentProfile, type AgentSettings, defaultProfile } from './service.ts'
+import { type AgentProfile, defaultProfile } from './extension-points.ts'
+import type { AgentSettings } from './service.ts'
 
 export const settingsRecord = defineRecord(
   'agent.settings',

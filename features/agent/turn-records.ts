@@ -1,10 +1,10 @@
 /** How a turn begins and ends on disk: by itself (with the reminder that a user's abort leaves for the model), or closed after its process died. */
 import { type CoreRecord, type History, interruptedResult } from '../history/index.ts'
 import { argumentsOf } from './events.ts'
+import type { PromptRefusal } from './hooks.ts'
 import type { TurnResult } from './loop.ts'
 import type { Notice } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
-import type { PromptRefusal } from './service.ts'
 import { hookResult, noticeMessage, reminder, userMessage } from './user-message.ts'
 
 const interruption =

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asData } from '../../history/index.ts'
 import type { AgentHost } from '../../sessions/index.ts'
-import type { StepInjector } from '../service.ts'
+import type { StepInjector } from '../extension-points.ts'
 
 const rootEntries = 30
 const childEntries = 10

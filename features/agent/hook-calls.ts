@@ -1,24 +1,8 @@
-/**
- * The hooks of turns, made anew with every activation of the pack, and how they are called: one tap after the other. A tap that fails is
- * logged with the name of its pack and has no say; the turn goes on.
- */
-import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
+/** Calls the hooks of turns, one tap after the other. One that fails is logged with the name of its pack and has no say. */
 import { packOfTap, silence } from '../../kernel/index.ts'
-import type { LlmError, LlmRequest } from '../llm/index.ts'
-import { type PromptInfo, type PromptRefusal, TurnFailure, type TurnHooks, type TurnInfo } from './service.ts'
+import type { LlmRequest } from '../llm/index.ts'
+import { TurnFailure, type TurnHooks, type TurnInfo } from './hooks.ts'
 import { type Patience, waited } from './waited.ts'
-
-export function createTurnHooks(): TurnHooks {
-  return {
-    beforePrompt: new AsyncSeriesBailHook<[PromptInfo], PromptRefusal>(['prompt'], 'beforePrompt'),
-    stepBegin: new AsyncSeriesBailHook<[TurnInfo], 'stop'>(['info'], 'stepBegin'),
-    beforeStep: new AsyncSeriesWaterfallHook<[LlmRequest, TurnInfo]>(['request', 'info'], 'beforeStep'),
-    modelError: new AsyncSeriesBailHook<[LlmError, TurnInfo], 'retry' | 'fail'>(['error', 'info'], 'modelError'),
-    shouldContinue: new AsyncSeriesBailHook(['info'], 'shouldContinue'),
-    afterStep: new AsyncSeriesHook(['info'], 'afterStep'),
-    turnEnd: new AsyncSeriesHook(['info'], 'turnEnd')
-  }
-}
 
 /** Hears of a callback of another pack that failed. `pack`: who owns it. `what`: `tap of beforeStep`. */
 type CallbackFailed = (pack: string, what: string, error: unknown) => void
