@@ -1,28 +1,27 @@
 /** Wires agents: their engines as slots, turn hooks, events, settings fields, recovery on load and the end of turns on shutdown. */
 import { definePack, defineSlot, oneOf, Type } from '../../kernel/index.ts'
 import { Config, loopControlSection, tokenCountingSection } from '../config/index.ts'
-import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
-import { approvalRequested, Interactions } from '../interactions/index.ts'
+import { Histories, HistoryStates } from '../history/index.ts'
+import { Interactions } from '../interactions/index.ts'
 import { Llm } from '../llm/index.ts'
-import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
+import { type AgentHost, Sessions } from '../sessions/index.ts'
 import { ToolPolicies, ToolRunner } from '../tools/index.ts'
 import { AgentEngine } from './agent.ts'
 import type { AgentDeps } from './deps.ts'
 import { agentEmits } from './emits.ts'
-import { type AgentRecordEvent, eventsOf } from './events.ts'
 import { AgentRepairs, PromptBlocks, StepInjectors } from './extension-points.ts'
-import { failureState, unheardLine } from './failure.ts'
+import { failureState } from './failure.ts'
 import { contributeFields } from './fields.ts'
 import { TurnHookCalls } from './hook-calls.ts'
 import { createTurnHooks, TurnHooks } from './hooks.ts'
 import { noticeState } from './notices.ts'
 import { profilesOf } from './profiles.ts'
 import { dateInjector } from './prompt/environment.ts'
-import { readHeard, recoverChildren, tellLeft } from './recovery.ts'
+import { tellRecords } from './record-events.ts'
 import { Agents } from './service.ts'
+import { endTurnsAtStop, followSessions, showApprovals, tellLengths } from './session-life.ts'
 import { boundState, PromptDateSlot, refusalOf, ToolLimitsSlot, toolLimits } from './settings.ts'
 import { factsOf, StatusFacts } from './status-facts.ts'
-import { cutLine } from './stopping.ts'
 
 export default definePack({
   name: 'agent',
@@ -74,19 +73,6 @@ export default definePack({
     const profiles = profilesOf(ctx)
     const emitOf = agentEmits(ctx)
     const engines = new WeakMap<AgentHost, AgentEngine>()
-    const goesOn: AgentDeps['goesOn'] = new WeakMap()
-    const left = (agent: AgentHost, event: AgentRecordEvent, known: boolean) =>
-      tellLeft(agent, event, known, emitOf(agent), goesOn.get(agent)?.() ?? false)
-    ctx.contribute(RecordEvents, {
-      events: eventsOf,
-      // Only what `events` made comes back.
-      tell(agent, event) {
-        const engine = engines.get(agent)
-        if (engine) engine.tell(event as AgentRecordEvent)
-        else left(agent, event as AgentRecordEvent, false)
-      },
-      known: (agent, event) => left(agent, event as AgentRecordEvent, true)
-    })
     ctx.contribute(HistoryStates, boundState)
     ctx.contribute(HistoryStates, noticeState)
     ctx.contribute(HistoryStates, failureState)
@@ -101,7 +87,7 @@ export default definePack({
       operator: ctx.operator,
       emit: emitOf,
       engines,
-      goesOn,
+      goesOn: new WeakMap(),
       endRequests: async agent => interactions()?.recover(agent),
       repairs,
       runner,
@@ -122,6 +108,7 @@ export default definePack({
       newId: ctx.newId
     }
 
+    tellRecords(ctx, deps)
     ctx.slot(ToolLimitsSlot)
     ctx.slot(PromptDateSlot)
     const slot = defineSlot('agent-engine', async (agent: AgentHost) => {
@@ -161,42 +148,10 @@ export default definePack({
     ctx.contribute(ToolPolicies, { name: 'agent', refuses: (agent, tool) => refusalOf(agent, tool.name), basis: toolLimits })
     contributeFields(ctx, async session => of(await session.main()))
 
-    const children = defineSlot('agent-children', (session: Session) => recoverChildren(session, { of, histories, log: ctx.log }))
-    ctx.slot(children)
-    // Repairs and the restored queue of the main agent happen before anyone else sees the session. Its children, who may be many, follow.
-    ctx.own(
-      sessions.onLoad(async session => {
-        if (!session.writable) return
-        await readHeard(session, ctx.streams).catch(err =>
-          ctx.log.error({ err, session_id: session.id }, 'what was told of the work of a session could not be read')
-        )
-        const main = session.agent('main')
-        if (main) await of(main)
-        void session.get(children)
-      })
-    )
-    ctx.own(
-      sessions.onArchive(async session => {
-        await session.get(children)
-        for (const agent of session.agents()) await (await agent.peek(slot))?.end()
-      })
-    )
-    ctx.on(approvalRequested, event => {
-      const engine = sessions.loaded(event.session_id)?.agent(event.subject)?.peek(slot)
-      const { approval_id: approvalId, tool_call_id: toolCallId } = event.payload
-      if (ctx.streams.subscribers(event.session_id) === 0) ctx.operator.info({ session_id: event.session_id }, unheardLine(event.payload))
-      void engine?.then(agent => agent.awaitsApproval({ approvalId, toolCallId }))
-    })
-    ctx.tap(ctx.hooks.subscribed, (session_id, client) => {
-      const engine = sessions.loaded(session_id)?.agent('main')?.peek(slot)
-      void engine?.then(agent => agent.tellLengths(client))
-    })
-    ctx.tap(ctx.hooks.stopping, async () => {
-      const engines = sessions.allLoaded().flatMap(session => session.agents().flatMap(agent => agent.peek(slot) ?? []))
-      const open = await Promise.all(engines)
-      const cut = cutLine(open.map(engine => engine.atStop()))
-      if (cut !== undefined) ctx.operator.info({}, cut)
-      await Promise.all(open.map(engine => engine.close()))
-    })
+    const life = { sessions, histories, of, opened: (agent: AgentHost) => agent.peek(slot) }
+    followSessions(ctx, life)
+    showApprovals(ctx, life)
+    tellLengths(ctx, life)
+    endTurnsAtStop(ctx, life)
   }
 })
