@@ -13,7 +13,7 @@ import {
   Type as TypeBuilder
 } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
-import { Value, type ValueError } from '@sinclair/typebox/value'
+import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { type Detail, developerError, mostDetails } from './errors.ts'
 
 export type { Static, TObject, TProperties, TSchema }
@@ -35,16 +35,44 @@ const formats: Readonly<Record<string, (text: string) => boolean>> = {
 }
 for (const [name, check] of Object.entries(formats)) if (!FormatRegistry.Has(name)) FormatRegistry.Set(name, check)
 
-const compiled = new WeakMap<TSchema, TypeCheck<TSchema>>()
+/** A compiled schema. */
+export interface Checker<S extends TSchema> {
+  Check(value: unknown): value is Static<S>
+  Errors(value: unknown): Iterable<ValueError>
+}
+
+const compiled = new WeakMap<TSchema, Checker<TSchema>>()
 
 /** The checker of a schema, compiled at its first use (a mid-size schema costs about half a millisecond). */
-export function checker<S extends TSchema>(schema: S): TypeCheck<S> {
+export function checker<S extends TSchema>(schema: S): Checker<S> {
   let check = compiled.get(schema)
   if (!check) {
-    check = TypeCompiler.Compile(schema)
+    check = inCharacters(TypeCompiler.Compile(schema))
     compiled.set(schema, check)
   }
-  return check as TypeCheck<S>
+  return check as Checker<S>
+}
+
+/** JSON Schema counts the characters of a text, the library its UTF-16 units: what is too long by these alone is fine. */
+function inCharacters(check: TypeCheck<TSchema>): Checker<TSchema> {
+  return {
+    Check: (value): value is never => check.Check(value) || allFit(check.Errors(value)),
+    *Errors(value) {
+      for (const error of check.Errors(value)) if (error.errors.length > 0 || !fits(error)) yield error // those of a union can be read only once
+    }
+  }
+}
+
+function allFit(errors: Iterable<ValueError>): boolean {
+  for (const error of errors) if (!fits(error)) return false
+  return true
+}
+
+function fits({ type, schema, value, errors }: ValueError): boolean {
+  if (type === ValueErrorType.Union) return errors.some(allFit)
+  if (type !== ValueErrorType.StringMaxLength) return false
+  const text = value as string
+  return text.length <= 2 * schema.maxLength && [...text].length <= schema.maxLength
 }
 
 /** Fields that miss the schema; empty when the value is fine. `root` prefixes the paths (`body`). At most `mostDetails`. */

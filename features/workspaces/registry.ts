@@ -115,5 +115,5 @@ function idsOfRoot(rows: Rows, root: string): string[] {
 
 /** Base name of the root, at most 100 characters; the root itself where it has none. */
 function defaultName(root: string): string {
-  return (baseName(root) || root).slice(0, 100)
+  return [...(baseName(root) || root)].slice(0, 100).join('')
 }

@@ -8,7 +8,7 @@ import { freshDir } from '../../helpers/temp.ts'
 test('values are kept by key, also over a restart, and every key is an ordinary one', async t => {
   const home = await freshDir()
   const { call, kernel } = await startTestKernel(t, { packs: [guiStore], home })
-  const keys = ['theme', '__proto__', 'constructor', 'a/b:c', 'ключ 钥匙', 'x'.repeat(256)]
+  const keys = ['theme', '__proto__', 'constructor', 'a/b:c', 'ключ 钥匙', 'x'.repeat(256), '🔑'.repeat(256)]
   for (const key of keys) assert.deepEqual((await call(setItem, { body: { key, value: `of ${key}` } })).data, null)
   await call(setItem, { body: { key: 'theme', value: '' } })
   await kernel.stop()
@@ -40,6 +40,8 @@ test('wrong keys and values name their field and change nothing', async t => {
   for (const body of [
     { key: '', value: '' },
     { key: 'x'.repeat(257), value: '' },
+    { key: '🔑'.repeat(257), value: '' },
+    { key: `${'🔑'.repeat(200)}${'x'.repeat(57)}`, value: '' },
     { key: '\ud800', value: '' }
   ]) {
     const refused = await call(setItem, { body })

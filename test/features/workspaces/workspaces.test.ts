@@ -182,6 +182,18 @@ test('two servers on one home see each other and lose no registration', async t 
   }
 })
 
+test('a name has 100 characters at most, however many units of UTF-16 they take', async t => {
+  const root = await project(`n${'🌱'.repeat(60)}`) // a name of a directory has 255 bytes at most
+  const { call } = await startTestKernel(t, { packs: [workspaces] })
+  const { id: workspace_id, name } = (await call(registerWorkspace, { body: { root } })).data
+  assert.equal(name, `n${'🌱'.repeat(60)}`)
+  const longest = `${'🌱'.repeat(99)}n`
+  assert.equal((await call(renameWorkspace, { params: { workspace_id }, body: { name: longest } })).data.name, longest)
+  assert.equal((await call(listWorkspaces)).data.items[0]?.name, longest)
+  const refused = await call(renameWorkspace, { params: { workspace_id }, body: { name: `${longest}n` } })
+  assert.deepEqual([refused.code, refused.details?.[0]?.path], [40001, 'body.name'])
+})
+
 test('a root that has a row under another id keeps that id when it is registered again', async t => {
   const root = await project('n'.repeat(120))
   const { call, home } = await startTestKernel(t, { packs: [workspaces] })
