@@ -234,8 +234,10 @@ export class GoalKeeper {
     const { goal } = this
     const { wall_clock_ms: limit } = goal?.budget ?? {}
     if (goal?.status !== 'active' || limit === undefined) return
-    const left = Math.max(0, limit - wallClockOf(goal, this.#now()))
-    this.#deadline = setTimeout(() => this.onDeadline(), Math.min(left, 2 ** 31 - 1))
+    const left = limit - wallClockOf(goal, this.#now())
+    // Timers run by another clock: one may end early by that of the goal, which somebody may also set back.
+    const look = () => (wallClockOf(goal, this.#now()) < limit ? this.#watchClock() : this.onDeadline())
+    this.#deadline = setTimeout(look, Math.min(Math.max(0, left), 2 ** 31 - 1))
     this.#deadline.unref()
   }
 }

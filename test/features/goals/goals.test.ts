@@ -244,6 +244,18 @@ test('a time budget cancels the turn that works on the goal', async t => {
   assert.deepEqual([goal?.status, goal?.budget.wallClockBudgetReached], ['blocked', true])
 })
 
+test('a time budget holds although the clock is set back while it runs', async t => {
+  const llm = scriptedLlm(call('SetGoalBudget', { value: 1000, unit: 'milliseconds' }), held(new Promise(() => undefined)))
+  let behind = 0
+  const scene = await start(t, llm, { now: () => new Date(Date.now() - behind) })
+  await scene.set({ goal_objective: 'a' })
+  await scene.prompt('go')
+  await llm.arrived(1)
+  behind = 50
+  await scene.settled(1)
+  assert.deepEqual([(await scene.goal())?.status, (await scene.goal())?.budget.wallClockBudgetReached], ['blocked', true])
+})
+
 test('a goal that was active when the process died is paused at the next start, and no slice of it runs', async t => {
   const llm = scriptedLlm(held(new Promise(() => undefined)))
   const scene = await start(t, llm)
