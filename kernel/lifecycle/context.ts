@@ -302,7 +302,7 @@ export function deploymentConfig(pack: Pack, given: unknown): unknown {
   }
   if (!pack.config) return {}
   const value = fillDefaults(pack.config, structuredClone(given ?? {}))
-  if (Value.Check(pack.config, value)) return stripUnknown(pack.config, value) // once per activation: compiling the check would take longer
-  const details = problems(pack.config, value)
+  const details = Value.Check(pack.config, value) ? [] : problems(pack.config, value) // once per activation: compiling the check would take longer
+  if (details.length === 0) return stripUnknown(pack.config, value)
   throw developerError('config_rejected', pack.name, details.map(detail => `${detail.path || 'config'}: ${detail.message}`).join('; '))
 }
