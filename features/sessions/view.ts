@@ -32,7 +32,7 @@ export function sessionObject(state: SessionState, work: WorkFacts = cold, live?
     pending_interaction: work.pending_interaction,
     ...(state.last_turn_reason === undefined ? {} : { last_turn_reason: state.last_turn_reason }),
     ...(state.last_prompt === undefined ? {} : { last_prompt: state.last_prompt }),
-    metadata: { ...withoutGoal(state.metadata), ...kinship(state), cwd: state.cwd },
+    metadata: { ...state.metadata, ...kinship(state), cwd: state.cwd },
     agent_config: { model: live?.model ?? '' },
     usage: live?.usage ?? noUsage,
     permission_rules: [],
@@ -44,11 +44,6 @@ export function sessionObject(state: SessionState, work: WorkFacts = cold, live?
 /** Clients know children by their metadata. */
 function kinship({ child_of }: SessionState): Record<string, unknown> {
   return child_of === undefined ? {} : { parent_session_id: child_of, child_session_kind: 'child' }
-}
-
-function withoutGoal(metadata: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { goal: _goal, ...rest } = metadata
-  return rest
 }
 
 export interface ListQuery {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -22,6 +24,9 @@ test('a session that nobody uses is unloaded; used again it goes on with its eve
   await call(updateProfile, { params, body: { title: 'first' } })
   await asleep(server, id)
   assert.equal(sessions.loaded(id), undefined)
+  const { dir } = await sessions.load(id)
+  assert.equal('title_untold' in JSON.parse(await readFile(join(dir, 'state.json'), 'utf8')), false) // it was told
+  await asleep(server, id)
 
   await call(updateProfile, { params, body: { title: 'second' } })
 

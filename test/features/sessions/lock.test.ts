@@ -123,6 +123,21 @@ for (const { holders, outcome } of [
     await table.closeAll()
   })
 
+test('a session that is asked for while the others are closed is not opened any more', async () => {
+  const told: string[] = []
+  const streams = { takeOver: async () => ({ seq: 0, epoch: 'e' }) }
+  const table = tableWith(told, { dir: await freshDir(), streams })
+  const session = await table.load('session_a')
+  const late: Promise<unknown>[] = []
+  session.own(() => void late.push(table.load('session_a').catch(error => error)))
+  await table.closeAll()
+  assert.match(String(await late[0]), /closing/)
+  assert.deepEqual(
+    told.filter(what => what !== 'unpinned'),
+    ['pinned', 'released']
+  )
+})
+
 test('a session that could not be made leaves its lock to others', async () => {
   const told: string[] = []
   const table = tableWith(told, { dir: join(await freshDir(), 'new'), catalog: { change: fails('the state cannot be saved') } })

@@ -195,7 +195,7 @@ test('a profile update applies title, metadata and the fields that packs handle;
     params,
     body: {
       title: 'New',
-      metadata: { b: 2, cwd: '/elsewhere' },
+      metadata: { b: 2, cwd: '/elsewhere', goal: 'hidden' },
       agent_config: { model: 'm', thinking: 'high', plan_mode: true, system_prompt: 'x' }
     }
   })
@@ -287,6 +287,22 @@ test('loading is single-flight, and idle sessions are unloaded beyond the limit 
   await assert.doesNotReject(seen.sessions.load(b.id))
   const files = await readdir(join(home, 'sessions', a.workspace_id, b.id))
   assert.ok(files.includes('state.json'))
+})
+
+test('an agent that comes while its session is closed is closed with it', async t => {
+  const seen = probe()
+  const { call, stop } = await start(t, { packs: [seen.pack] })
+  const { id } = (await call(createSession, { body: { metadata: { cwd: await directory() } } })).data
+  const session = await seen.sessions.load(id)
+  const main = await session.main()
+  const closed: string[] = []
+  main.own(async () => {
+    closed.push('main')
+    const late = await session.createAgent({ type: 'sub' })
+    late.own(() => void closed.push(late.id))
+  })
+  await stop()
+  assert.deepEqual(closed, ['main', 'agent-0'])
 })
 
 test('a title keeps no credential of any shape that logs and texts are cleaned of', async t => {

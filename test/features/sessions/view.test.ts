@@ -51,7 +51,7 @@ test('a session says when it was archived as long as it is, and always where it 
   const archived_at = '2026-01-02T00:00:00.000Z'
   assert.equal(sessionObject(state('s', { archived: true, archived_at })).archived_at, archived_at)
   assert.equal('archived_at' in sessionObject(state('s', { archived_at })), false)
-  assert.deepEqual(sessionObject(state('s', { metadata: { cwd: '/b', goal: 'x', mine: 1 }, child_of: 'p' })).metadata, {
+  assert.deepEqual(sessionObject(state('s', { metadata: { cwd: '/b', mine: 1 }, child_of: 'p' })).metadata, {
     cwd: '/a',
     mine: 1,
     parent_session_id: 'p',
