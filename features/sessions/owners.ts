@@ -2,7 +2,9 @@
 import { lockHolder } from '../../kernel/index.ts'
 import type { Peers, Place } from '../peers/index.ts'
 import type { Catalog } from './catalog.ts'
+import { isThere } from './disk.ts'
 import type { Leases } from './leases.ts'
+import type { SessionState } from './service.ts'
 
 interface OwnerPorts {
   readonly catalog: Catalog
@@ -36,5 +38,11 @@ export class Owners {
   async isFree(lock: string): Promise<boolean> {
     const holder = await lockHolder(lock)
     return holder === undefined || (await this.#ports.leases.isExpired(holder))
+  }
+
+  /** Whoever had the session open is gone without having closed it. */
+  async wasLeft(known: SessionState): Promise<boolean> {
+    const lock = this.#ports.catalog.lock(known)
+    return isThere(lock) && (await this.isFree(lock))
   }
 }

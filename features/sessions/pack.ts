@@ -10,6 +10,7 @@ import { sessionsRoot } from './disk.ts'
 import { sessionEvents } from './events.ts'
 import { removeUnfinished } from './filling.ts'
 import { Leases } from './leases.ts'
+import { LeftOpen } from './left-open.ts'
 import { newSessionRules } from './new-session-rules.ts'
 import { Owners } from './owners.ts'
 import { discardLeft } from './removal.ts'
@@ -70,6 +71,7 @@ export default definePack({
       lock: dir => leases.acquire(dir),
       isElsewhere: async id => (await owners.of(id)) !== undefined,
       isFree: lock => owners.isFree(lock),
+      wasLeft: known => owners.wasLeft(known),
       maxIdle: ctx.config.max_idle,
       idleMs: ctx.config.idle_ms,
       hibernateMs: Math.max(ctx.config.hibernate_ms, ctx.config.idle_ms),
@@ -99,7 +101,8 @@ export default definePack({
       show: state => catalog.showForeign(state),
       forget: id => catalog.forgetForeign(id)
     })
-    const shown = new ShownSessions({ table, catalog, shared, takesOver: ctx.config.take_over })
+    const left = new LeftOpen({ table, catalog, streams: ctx.streams, owners, log: ctx.log })
+    const shown = new ShownSessions({ table, catalog, shared, ...(ctx.config.take_over ? { left } : {}) })
     const archive = new Archive({
       table,
       catalog,
@@ -120,7 +123,7 @@ export default definePack({
       joined: server_id => shared.joined(server_id),
       left(server_id, gone) {
         shared.left(server_id)
-        if (gone && ctx.config.take_over) ctx.background(signal => table.takeOverLeft(signal))
+        if (gone && ctx.config.take_over) ctx.background(signal => left.takeOverAll(signal))
       },
       asked: payload => archive.asked(payload),
       told: (facts, server_id) => shared.told(facts as readonly SessionFact[], server_id)
@@ -128,8 +131,8 @@ export default definePack({
     ctx.own(() => catalog.close())
     ctx.own(() => table.closeAll())
     ctx.tap(ctx.hooks.started, () => ctx.background(() => discardLeft(root, ctx.streams, ctx.log)))
-    if (ctx.config.take_over) ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.takeOverLeft(signal).finally(takenOver)))
-    ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.openFollowed(signal)))
+    if (ctx.config.take_over) ctx.tap(ctx.hooks.started, () => ctx.background(signal => left.takeOverAll(signal).finally(takenOver)))
+    ctx.tap(ctx.hooks.started, () => ctx.background(signal => left.openFollowed(signal)))
     ctx.tap(ctx.hooks.started, () => ctx.background(() => removeUnfinished(root)))
     ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.warm()))
     ctx.tap(ctx.hooks.attachStream, async id => {

@@ -6,9 +6,15 @@ import { randomBytes } from 'node:crypto'
 import { rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AppError, type Logger, PersistenceFailed, type Streams } from '../../kernel/index.ts'
+import { SessionMissing } from './contract.ts'
 import { names } from './disk.ts'
 
 const removedForm = /^\.removed-(session_[A-Za-z0-9_-]{1,128})-[0-9a-f]{12}$/
+
+/** The error says that there is no such session (any more). */
+export function isMissing(error: unknown): boolean {
+  return AppError.is(error) && error.code === SessionMissing.code
+}
 
 /** Gives the directory of a session its last name, and answers that. Throws PersistenceFailed when it cannot be renamed. */
 export async function takeAway(dir: string, id: string): Promise<string> {

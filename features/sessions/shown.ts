@@ -2,6 +2,7 @@
 import { AppError } from '../../kernel/index.ts'
 import type { Catalog } from './catalog.ts'
 import { SessionMissing, type SessionObject } from './contract.ts'
+import type { LeftOpen } from './left-open.ts'
 import type { SessionLive, SessionState, WorkTuple } from './service.ts'
 import type { SharedSessions } from './shared.ts'
 import type { SessionTable } from './table.ts'
@@ -12,7 +13,7 @@ interface ShownPorts {
   readonly catalog: Catalog
   readonly shared: SharedSessions
   /** Sessions that a dead server left open are loaded before they are shown. */
-  readonly takesOver: boolean
+  readonly left?: LeftOpen
 }
 
 export class ShownSessions {
@@ -31,8 +32,8 @@ export class ShownSessions {
 
   /** Throws SessionMissing. */
   async object(id: string, live?: SessionLive): Promise<SessionObject> {
-    const { table, catalog, takesOver } = this.#ports
-    const loaded = (await table.stillThere(id)) ?? (takesOver ? await table.takeOver(id) : undefined)
+    const { table, catalog, left } = this.#ports
+    const loaded = (await table.stillThere(id)) ?? (await left?.takeOver(id))
     const state = loaded?.state ?? (await catalog.find(id))
     if (!state) throw new AppError(SessionMissing)
     return sessionObject(state, this.work(id), live)

@@ -1,4 +1,4 @@
-/** Loads sessions (single-flight, one owner process per session), keeps the used ones, unloads the idle ones. */
+/** Sessions that are loaded (single-flight, one owner process per session): loads, changes, unloads and removes them. */
 import { rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -6,14 +6,15 @@ import { AppError, type Logger, SessionMoved, type Streams } from '../../kernel/
 import type { Catalog } from './catalog.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
 import { isThere, waitingFile } from './disk.ts'
+import { type IdleLimits, IdleSessions } from './idle.ts'
 import type { Lease } from './leases.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
-import { discard, takeAway } from './removal.ts'
+import { discard, isMissing, takeAway } from './removal.ts'
 import type { SessionState } from './service.ts'
 
-export interface TablePorts {
+export interface TablePorts extends IdleLimits {
   readonly catalog: Catalog
-  readonly streams: Pick<Streams, 'open' | 'takeOver' | 'lost' | 'close' | 'remove' | 'subscribers' | 'followed'>
+  readonly streams: Pick<Streams, 'open' | 'takeOver' | 'lost' | 'close' | 'remove' | 'subscribers'>
   readonly log: Logger
   /** Takes the session's lock; undefined while another live process holds it. */
   readonly lock: (dir: string) => Promise<Lease | undefined>
@@ -21,23 +22,17 @@ export interface TablePorts {
   readonly isElsewhere: (id: string) => Promise<boolean>
   /** Whether the owner of a lock is gone. */
   readonly isFree: (path: string) => Promise<boolean>
+  /** Whether whoever had a session open is gone without having closed it. */
+  readonly wasLeft: (known: SessionState) => Promise<boolean>
   readonly live: Omit<LiveSessionPorts, 'show' | 'save' | 'idle' | 'failed'>
-  /** Loaded sessions without work and subscribers that are kept. */
-  readonly maxIdle: number
   /** A session that another process owns is read again when it was loaded longer ago than this. */
   readonly foreignMs: number
-  /** Beyond `maxIdle` a session stays loaded at least this long after its last use. */
-  readonly idleMs: number
-  /** One that was not used for so long is unloaded, however few there are. */
-  readonly hibernateMs: number
   /** What other servers should know of a session has changed: it was shown, loaded or closed, or (gone) deleted. */
   readonly changed?: (id: string, gone?: boolean) => void
   /** The state of a session that is not loaded was changed, under the lease of this number. */
   readonly patched?: (state: SessionState, fence: number) => void
 }
 
-/** Sessions that are closed at a time, when nobody waits for it. */
-const maxClosing = 32
 /** So often a lock that seems free, and is not had, is tried. */
 const maxTries = 100
 const takeAgainMs = 10
@@ -68,11 +63,18 @@ export class SessionTable {
   readonly #removals = new Map<string, () => Promise<void>>()
   readonly #loadListeners: Listener[] = []
   readonly #archiveListeners: Listener[] = []
-  #timer: NodeJS.Timeout | undefined
+  readonly #idle: IdleSessions
   #closed = false
 
   constructor(ports: TablePorts) {
     this.#ports = ports
+    this.#idle = new IdleSessions({
+      ...ports,
+      sessions: this.#live,
+      closing: () => this.#closing.size,
+      used: (session, at) => this.#used(session, at),
+      unload: id => this.unload(id)
+    })
   }
 
   loaded(id: string): LiveSession | undefined {
@@ -87,6 +89,15 @@ export class SessionTable {
     live.ends = true
     await this.unload(id)
     return undefined
+  }
+
+  isLoading(id: string): boolean {
+    return this.#loading.has(id)
+  }
+
+  /** Nothing is loaded any more. */
+  get closed(): boolean {
+    return this.#closed
   }
 
   all(): readonly LiveSession[] {
@@ -122,51 +133,6 @@ export class SessionTable {
     return loading
   }
 
-  /** Loads what a process that died left open, or closed with work that waits: turns are closed, queues go on, the state is made up for. */
-  async takeOverLeft(signal: AbortSignal): Promise<void> {
-    for (const id of await this.#ports.catalog.unfinished()) {
-      if (signal.aborted || this.#closed) return
-      if (this.#live.has(id) || this.#loading.has(id)) continue
-      try {
-        const known = await this.#ports.catalog.find(id)
-        if (known && (await this.#ports.isFree(join(this.#ports.catalog.dir(known), 'lock')))) await this.load(id)
-      } catch (err) {
-        if (!(err instanceof SessionMoved))
-          this.#ports.log.error({ err, session_id: id }, 'a session with work that was left could not be loaded')
-      }
-    }
-  }
-
-  /** Loads what clients have followed since before this pack was swapped, or has them go on at the server that took it meanwhile. */
-  async openFollowed(signal: AbortSignal): Promise<void> {
-    for (const id of this.#ports.streams.followed()) {
-      if (signal.aborted || this.#closed) return
-      try {
-        await this.load(id)
-      } catch (err) {
-        if (err instanceof SessionMoved) await this.#ports.streams.lost(id)
-        else if (!isMissing(err)) this.#ports.log.error({ err, session_id: id }, 'a session that clients follow could not be loaded')
-      }
-    }
-  }
-
-  /** A session that a server which died left open is loaded: its state may lack what only its journals have. */
-  async takeOver(id: string): Promise<LiveSession | undefined> {
-    try {
-      const known = this.#loading.has(id) ? undefined : await this.#ports.catalog.find(id)
-      return this.#loading.has(id) || (known && (await this.#wasLeft(known))) ? await this.load(id) : undefined
-    } catch (err) {
-      if (!(err instanceof SessionMoved) && !isMissing(err))
-        this.#ports.log.error({ err, session_id: id }, 'a session that was left open could not be loaded')
-      return undefined
-    }
-  }
-
-  async #wasLeft(known: SessionState): Promise<boolean> {
-    const lock = this.#ports.catalog.lock(known)
-    return isThere(lock) && (await this.#ports.isFree(lock))
-  }
-
   /** Another process owns it: true when that one is gone or may have changed it since. */
   async #outdated({ loadedAt, dir }: LiveSession): Promise<boolean> {
     return performance.now() - loadedAt >= this.#ports.foreignMs || (await this.#ports.isFree(join(dir, 'lock')))
@@ -179,7 +145,7 @@ export class SessionTable {
   async patch(id: string, change: (state: SessionState) => SessionState, live: (session: LiveSession) => Promise<unknown>): Promise<void> {
     await this.#closing.get(id)
     const known = this.#live.has(id) || this.#loading.has(id) ? undefined : await this.#ports.catalog.find(id)
-    if (!known || isThere(join(this.#ports.catalog.dir(known), waitingFile)) || (await this.#wasLeft(known))) {
+    if (!known || isThere(join(this.#ports.catalog.dir(known), waitingFile)) || (await this.#ports.wasLeft(known))) {
       await live(await this.load(id))
       return
     }
@@ -265,7 +231,7 @@ export class SessionTable {
 
   async closeAll(): Promise<void> {
     this.#closed = true
-    clearTimeout(this.#timer)
+    this.#idle.stop()
     await Promise.allSettled(this.#loading.values())
     await Promise.all([...this.#live.keys()].map(id => this.unload(id)))
     await Promise.all(this.#closing.values())
@@ -361,7 +327,7 @@ export class SessionTable {
     await lock?.check()
     this.#live.set(id, session)
     if (lock) this.#ports.changed?.(id)
-    this.#sweep()
+    this.#idle.sweep()
   }
 
   /** Deleted by another process a moment ago: the lock has made its directory again. */
@@ -380,7 +346,7 @@ export class SessionTable {
         this.#ports.changed?.(next.id)
       },
       save: next => catalog.put(next),
-      idle: () => this.#sweep(),
+      idle: () => this.#idle.sweep(),
       failed: err => log.error({ err, session_id: state.id }, 'session state could not be saved')
     })
   }
@@ -423,31 +389,4 @@ export class SessionTable {
     this.#live.set(session.id, session)
     return session
   }
-
-  /** Unloads what nobody uses, the least recently used first, and comes back when the next one is due. */
-  #sweep(): void {
-    if (this.#closed) return
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    const now = performance.now()
-    for (const session of this.#live.values()) {
-      const limit = this.#live.size > this.#ports.maxIdle ? this.#ports.idleMs : this.#ports.hibernateMs
-      const rest = session.usedAt + limit - now
-      if (rest > 0 || this.#closing.size >= maxClosing) {
-        this.#timer = setTimeout(() => this.#sweep(), Math.max(rest, 20)).unref()
-        return
-      }
-      if (this.#isIdle(session)) {
-        void this.unload(session.id).catch(err => this.#ports.log.warn({ err, session_id: session.id }, 'unloading a session failed'))
-      } else this.#used(session, now + 1) // what goes on counts as use; behind `now`, so that this pass ends here
-    }
-  }
-
-  #isIdle({ id, isKept, work }: LiveSession): boolean {
-    return !isKept && !work.busy && work.pending_interaction === 'none' && this.#ports.streams.subscribers(id) === 0
-  }
-}
-
-function isMissing(error: unknown): boolean {
-  return AppError.is(error) && error.code === SessionMissing.code
 }

@@ -59,6 +59,7 @@ function tableWith(
     },
     isElsewhere: async () => holder === 'a server',
     isFree: async () => holder === undefined,
+    wasLeft: async () => false,
     live: live as TablePorts['live'], // as above
     maxIdle: 1,
     idleMs: 100_000,
