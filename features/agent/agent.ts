@@ -1,16 +1,16 @@
 /** The engine of one agent: accepts prompts and notices, runs one turn after the other, steers, aborts, and recovers after a crash. */
 import { AppError, type Connection } from '../../kernel/index.ts'
-import type { History, Tracked, WirePart } from '../history/index.ts'
+import type { History, Tracked } from '../history/index.ts'
 import type { LlmRequest, ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
 import { isUserAbort } from '../tools/index.ts'
+import { Admission, shown } from './admission.ts'
 import { AgentBinding } from './binding.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import type { AgentRecordEvent } from './events.ts'
 import { type Failures, failureState } from './failure.ts'
-import { sentParts } from './media.ts'
-import { type Notice, noticeAccepted, noticeDropped, noticeState, startsTurn } from './notices.ts'
+import { noticeDropped, noticeState } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
 import { catchUp, catchUpReading } from './recovery.ts'
 import { requestOf } from './request.ts'
@@ -25,15 +25,14 @@ import {
   type Prompt,
   PromptCompleted,
   type PromptInput,
-  PromptInUse,
   PromptMissing,
   type PromptOutcome
 } from './service.ts'
 import { statusOf, toldTokens } from './status.ts'
 import type { AtStop } from './stopping.ts'
 import type { Turn } from './turn.ts'
-import { startRecords } from './turn-records.ts'
-import { type Judgement, neverRan, Turns } from './turns.ts'
+import { neverRan, Turns } from './turns.ts'
+import { WaitingPrompts } from './waiting.ts'
 
 export class AgentEngine implements Agent {
   readonly host: AgentHost
@@ -42,11 +41,11 @@ export class AgentEngine implements Agent {
   readonly #emit: AgentEmit
   readonly #binding: AgentBinding
   readonly #turns: Turns
+  readonly #admission: Admission
+  readonly #waiting: WaitingPrompts
   readonly #failures: Tracked<Failures>
   /** What comes in is taken one after the other. */
   #entering: Promise<unknown> = Promise.resolve()
-  /** Prompts whose abort is being recorded: what becomes of them, `#withdraw` says. */
-  readonly #withdrawing = new Set<string>()
 
   private constructor(
     host: AgentHost,
@@ -62,6 +61,8 @@ export class AgentEngine implements Agent {
     this.#emit = emit
     this.#binding = binding
     this.#turns = turns
+    this.#admission = new Admission({ history, deps, binding, turns })
+    this.#waiting = new WaitingPrompts(history, turns)
   }
 
   /** Closes what a dead process left open and puts accepted prompts back into the queue; `start` runs them. */
@@ -139,13 +140,11 @@ export class AgentEngine implements Agent {
   }
 
   checkPromptId(prompt_id: string): void {
-    const known = this.#history.prompt(prompt_id)
-    if (known && ['queued', 'steered', 'running'].includes(known.status)) throw new AppError(PromptInUse)
-    if (known) throw new AppError(PromptCompleted, { data: { aborted: false } })
+    this.#admission.check(prompt_id)
   }
 
   async submit(input: PromptInput): Promise<Prompt> {
-    const { prompt, launched } = await this.#inOrder(() => this.#accept(input))
+    const { prompt, launched } = await this.#inOrder(() => this.#admission.accept(input))
     return { ...prompt, status: (await launched) ?? prompt.status }
   }
 
@@ -155,7 +154,7 @@ export class AgentEngine implements Agent {
     const outcome = new Promise<Omit<PromptOutcome, 'prompt_id'>>(resolve => {
       settled = resolve
     })
-    const { prompt_id } = (await this.#inOrder(() => this.#accept(input, settled))).prompt
+    const { prompt_id } = (await this.#inOrder(() => this.#admission.accept(input, settled))).prompt
     if (!signal) return { prompt_id, ...(await outcome) }
     let abort = () => {}
     const failed = new Promise<never>((_, reject) => {
@@ -171,7 +170,7 @@ export class AgentEngine implements Agent {
   }
 
   inject(notice: NoticeInput): Promise<NoticeFate> {
-    return this.#inOrder(() => this.#inject(notice))
+    return this.#inOrder(() => this.#admission.inject(notice))
   }
 
   withdrawNotice(id: string): Promise<boolean> {
@@ -214,52 +213,8 @@ export class AgentEngine implements Agent {
   }
 
   async steer(prompt_ids: readonly string[]): Promise<void> {
-    const turn = this.#steerable(prompt_ids)
-    const texts = this.#turns.asks ? await this.#judge(turn, prompt_ids) : []
-    const steered = this.#turns.queue.take(prompt_ids)
-    turn.steered.push(...steered)
-    const ids = steered.map(item => item.prompt_id)
-    try {
-      await this.#history.append({ type: 'prompt.steered', turn_id: turn.turn_id, prompt_ids: ids, active_prompt_id: turn.id })
-    } catch (error) {
-      turn.steered = turn.steered.filter(item => !ids.includes(item.prompt_id))
-      this.#turns.queue.restore(steered.filter(item => !turn.consumed.includes(item) && this.#isLost(item.prompt_id)))
-      throw error
-    }
-    for (const { event, text } of texts)
+    for (const { event, text } of await this.#waiting.steer(prompt_ids))
       await this.inject({ content: text, origin: { kind: 'hook_result', event }, admission: 'activeTurnOnly' })
-  }
-
-  /** The turn that takes these prompts. Throws PromptMissing. */
-  #steerable(prompt_ids: readonly string[]): Turn {
-    const turn = this.#turns.current
-    const once = new Set(prompt_ids).size === prompt_ids.length
-    if (!turn?.accepting || turn.signal.aborted || !once || !prompt_ids.every(id => this.#turns.queue.has(id)))
-      throw new AppError(PromptMissing)
-    return turn
-  }
-
-  /** What packs want the model to read beside these prompts. One that they block is over; then none is steered. */
-  async #judge(turn: Turn, prompt_ids: readonly string[]): Promise<Judgement['texts']> {
-    const waiting = this.#turns.queue.items().filter(item => prompt_ids.includes(item.prompt_id))
-    const texts: Judgement['texts'][number][] = []
-    let blocked = false
-    for (const item of waiting) {
-      const judgement = await this.#turns.judge(item, true, turn.signal)
-      texts.push(...judgement.texts)
-      if (!judgement.blocked || !this.#turns.queue.has(item.prompt_id)) continue
-      await this.#turns.block(item, judgement.blocked)
-      blocked = true
-    }
-    if (blocked) throw new AppError(PromptMissing, { message: 'a prompt was blocked by a hook' })
-    if (this.#steerable(prompt_ids) !== turn) throw new AppError(PromptMissing)
-    return texts
-  }
-
-  /** Waits, and nobody holds it. */
-  #isLost(prompt_id: string): boolean {
-    const status = this.#history.prompt(prompt_id)?.status ?? ''
-    return ['queued', 'steered'].includes(status) && !this.#withdrawing.has(prompt_id) && !this.#turns.queue.has(prompt_id)
   }
 
   abortPrompt(prompt_id: string): Promise<void> {
@@ -272,54 +227,22 @@ export class AgentEngine implements Agent {
       await this.#turns.cancel(user)
       // The turn may have been through when the abort came, its end just not on record.
       if (!turn.outcome || turn.outcome.reason === 'cancelled') return
-    } else if (await this.#withdraw([prompt_id])) return
+    } else if (await this.#waiting.withdraw([prompt_id])) return
     if (this.#history.prompt(prompt_id)) throw new AppError(PromptCompleted, { data: { aborted: false } })
     throw new AppError(PromptMissing)
-  }
-
-  /** Prompts that wait, also for the next step of the running turn, are over: they never run. False when none of them waits. */
-  async #withdraw(prompt_ids: readonly string[]): Promise<boolean> {
-    const turn = this.#turns.current
-    const steered = turn?.steered.filter(item => prompt_ids.includes(item.prompt_id)) ?? []
-    if (turn) turn.steered = turn.steered.filter(item => !steered.includes(item))
-    const taken = [...steered, ...this.#turns.queue.take(prompt_ids)]
-    if (taken.length === 0) return false
-    this.#turns.withdrawn(prompt_ids)
-    const ids = taken.map(item => item.prompt_id)
-    for (const id of ids) this.#withdrawing.add(id)
-    try {
-      await this.#history.append({ type: 'prompt.settled', prompt_ids: ids, status: 'aborted' })
-    } catch (error) {
-      this.#turns.queue.restore(taken)
-      this.start()
-      throw error
-    } finally {
-      for (const id of ids) this.#withdrawing.delete(id)
-    }
-    this.#turns.queue.forget(ids)
-    for (const item of taken) item.settled?.(neverRan)
-    return true
   }
 
   async end(): Promise<void> {
     await this.#entering
     await this.#turns.endExclusive()
-    await this.#withdrawAll()
+    await this.#waiting.withdrawAll()
     await this.abort(false)
-  }
-
-  /** Nobody waits any more. */
-  async #withdrawAll(): Promise<void> {
-    const steered = this.#turns.current?.steered ?? []
-    await this.#withdraw([...this.#turns.queue.items(), ...steered].map(item => item.prompt_id))
-    const notice_ids = this.#turns.notices.map(notice => notice.notice_id)
-    if (notice_ids.length > 0) await this.#history.append(noticeDropped.of({ notice_ids }))
   }
 
   async abort(user: boolean): Promise<void> {
     // The prompt about which packs are asked is the one that the user sees at work.
     const { asked } = this.#turns
-    if (user && asked !== undefined && (await this.#withdraw([asked]))) return
+    if (user && asked !== undefined && (await this.#waiting.withdraw([asked]))) return
     // What waits for exclusive work begins when it has ended, and nobody wants that to be aborted.
     if (user && !this.#turns.current) await this.#turns.endExclusive()
     else await this.#turns.cancel(user)
@@ -371,9 +294,11 @@ export class AgentEngine implements Agent {
     await this.#turns.endExclusive()
     // The next process would not run them.
     if (this.host.record.type === 'sub' && this.host.session.writable)
-      await this.#withdrawAll().catch((err: unknown) =>
-        this.#deps.log.error({ err, session_id: this.host.session.id }, 'the end of what waits could not be recorded')
-      )
+      await this.#waiting
+        .withdrawAll()
+        .catch((err: unknown) =>
+          this.#deps.log.error({ err, session_id: this.host.session.id }, 'the end of what waits could not be recorded')
+        )
     await this.#turns.close()
     if (this.host.session.writable) this.host.session.leaves(this.host.id, this.#turns.next() !== undefined)
     for (const item of this.#turns.queue.items()) item.settled?.(neverRan)
@@ -384,85 +309,4 @@ export class AgentEngine implements Agent {
     this.#entering = done.catch(() => undefined) // the caller hears of it
     return done
   }
-
-  /** `launched`: packs are asked first; how the prompt started. */
-  async #accept(
-    input: PromptInput,
-    settled?: QueuedPrompt['settled']
-  ): Promise<{ readonly prompt: Prompt; readonly launched?: Promise<Prompt['status']> }> {
-    if (this.#turns.stopped) throw new AppError(SessionBusy, { message: 'session is closing' })
-    const id = input.prompt_id ?? `msg_${this.#deps.newId()}`
-    this.checkPromptId(id)
-    const origin = input.origin ?? { kind: 'user' }
-    const { content } = input
-    const starts = this.#turns.free
-    // A prompt that starts at once is accepted and its turn begun by one write.
-    const begins = starts && !this.#turns.asks
-    const turn_id = this.#turns.nextId()
-    const start = begins ? startRecords(turn_id, { prompt_id: id, origin }) : []
-    const waits = starts ? { starts } : { queue_length: this.#turns.queue.length + 1 }
-    const writing = this.#history.write({ type: 'prompt.accepted', prompt_id: id, content, origin, ...waits }, ...start)
-    const looked = begins ? this.#binding.look() : undefined
-    const written = await writing
-    const known = this.#history.prompt(id)
-    let launched: QueuedPrompt['launched']
-    const launch = new Promise<Prompt['status']>(resolve => {
-      launched = resolve
-    })
-    const item: QueuedPrompt = {
-      prompt_id: id,
-      content: known?.content ?? content, // large media are references there
-      origin,
-      created_at: known?.created_at ?? this.#deps.now().toISOString(),
-      ...(starts && launched ? { launched } : {}),
-      ...(settled ? { settled } : {})
-    }
-    const prompt = shown(item, starts ? 'running' : 'queued')
-    if (begins) {
-      this.#turns.begin(turn_id, item, written, { looked })
-      return { prompt }
-    }
-    written.tell()
-    this.#turns.queue.push(item)
-    this.start()
-    return { prompt, ...(starts ? { launched: launch } : {}) }
-  }
-
-  async #inject({ content, origin, admission = 'activeOrNewTurn', mergeable = true, ...given }: NoticeInput): Promise<NoticeFate> {
-    if (this.#turns.stopped) throw new AppError(SessionBusy, { message: 'session is closing' })
-    if (given.id !== undefined && (await this.#knowsNotice(given.id))) return 'known'
-    const { current } = this.#turns
-    const turn = admission !== 'newTurn' && current?.accepting && !current.signal.aborted ? current : undefined
-    if (admission === 'activeTurnOnly' && !turn) return 'refused'
-    const parts: readonly WirePart[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
-    const turn_scoped = admission === 'activeTurnOnly' || (given.turn_scoped === true && admission !== 'newTurn')
-    const notice: Notice = {
-      notice_id: given.id ?? `msg_${this.#deps.newId()}`,
-      content: parts,
-      origin,
-      admission,
-      mergeable,
-      turn_scoped,
-      ...(turn && turn_scoped ? { turn_id: turn.turn_id } : {})
-    }
-    if (startsTurn(notice) && this.#turns.free) {
-      const turn_id = this.#turns.nextId()
-      const writing = this.#history.write(...startRecords(turn_id, notice))
-      const looked = this.#binding.look()
-      const written = await writing
-      this.#turns.begin(turn_id, notice, written, { looked })
-      return 'starts'
-    }
-    await this.#history.append(noticeAccepted.of(notice))
-    this.start()
-    return turn ? 'joins' : startsTurn(notice) ? 'starts' : 'waits'
-  }
-
-  async #knowsNotice(id: string): Promise<boolean> {
-    return this.#turns.notices.some(notice => notice.notice_id === id) || (await this.#history.messages.find(id)) !== undefined
-  }
-}
-
-function shown({ prompt_id, content, origin, created_at }: QueuedPrompt, status: Prompt['status']): Prompt {
-  return { prompt_id, user_message_id: prompt_id, status, content: [...sentParts(content, origin)], created_at }
 }
