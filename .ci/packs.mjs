@@ -1,5 +1,9 @@
-/** Every pack has a public face, a README and tests; a folder of a pack with a door is entered by it; nothing else lies loose in features/. */
-import { posix } from 'node:path'
+/**
+ * Every pack has a public face, a README that names no file which is not there, and tests; a folder of a pack with a door is entered by it;
+ * nothing else lies loose in features/.
+ */
+import { readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
 import { finding, isTest, lineAt } from './tree.mjs'
 
 /** `test(` or `it(`, or the call of a shared suite, which brings its own tests. */
@@ -21,7 +25,19 @@ export function checkPacks(tree) {
     if (!/^features\/[^/]+\.ts$/.test(path) || ['features/main.ts', 'features/default-packs.ts'].includes(path)) continue
     found.push(finding(path, 1, 'stands in features/ outside of a pack; only main.ts and default-packs.ts do'))
   }
-  return [...found, ...pastDoors(tree)]
+  return [...found, ...namedInVain(tree), ...pastDoors(tree)]
+}
+
+/** Files that the README of a folder names and that are not there. */
+function namedInVain({ root, paths }) {
+  return paths
+    .filter(path => /^(kernel|features|client)\/(.*\/)?README\.md$/.test(path))
+    .flatMap(readme => {
+      const text = readFileSync(join(root, readme), 'utf8')
+      return [...text.matchAll(/(?<![\w/.<>-])[a-z][\w-]*(?:\/[\w-]+)*\.ts\b/g)]
+        .filter(({ 0: name }) => !paths.some(path => path === name || path.endsWith(`/${name}`)))
+        .map(({ 0: name, index }) => finding(readme, lineAt(text, index), `names ${name}, which is not there`))
+    })
 }
 
 /** Imports that pass by the `index.ts` of a folder within a pack. */

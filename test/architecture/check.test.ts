@@ -84,6 +84,13 @@ test('a computed import is found, outside the command line', async () => {
   )
 })
 
+test('the README of a pack names no file that is not there', async () => {
+  await finds(
+    { 'features/one/README.md': '# one\n\n`domain.ts`, `kernel/inner.ts` and `gone.ts`\n' },
+    /^features\/one\/README\.md:3 names gone\.ts, which is not there/
+  )
+})
+
 test('a folder of a pack that has a door is entered by it', async () => {
   await finds(
     {
