@@ -214,7 +214,8 @@ function resolve(group: Group, path: string, method: string): Target {
   let entry = group.bare
   if (group.actions.size > 0) {
     const tail = values.at(-1)!
-    const colon = tail.lastIndexOf(':')
+    const last = group.shape.at(-1)! // of a literal the colon is its own end, so `x:y:action` is no action of `x`
+    const colon = rank(last) === 0 ? last.length - 1 : tail.lastIndexOf(':')
     const action = colon > 0 ? group.actions.get(tail.slice(colon + 1)) : undefined
     if (action) {
       entry = action

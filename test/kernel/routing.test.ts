@@ -134,6 +134,10 @@ test('literal colons are literal, and their unknown neighbours are unsupported a
   const zap = await http.send('POST', '/api/v1/providers:zap')
   assert.deepEqual([zap.status, zap.json.code, zap.json.msg], [200, 40001, 'unsupported action: providers:zap'])
   assert.equal((await http.send('POST', '/api/v1/sessions/s1/fs:zap')).json.code, 40001)
+  for (const tail of ['zap:refresh', 'refresh:refresh', ':refresh', 'zap%3Arefresh']) {
+    const { status, json } = await http.send('POST', `/api/v1/providers:${tail}`)
+    assert.deepEqual([status, json.code, json.msg], [200, 40001, `unsupported action: providers:${decodeURIComponent(tail)}`])
+  }
   assert.equal((await http.send('GET', '/api/v1/providers:refresh')).status, 404)
   assert.equal((await http.send('POST', '/api/v1/providers:zap', { token: null })).status, 401)
 })
