@@ -11,6 +11,9 @@ const lastWordMs = 1_000
 /** What is answered to bytes that are no request; 400 for other reasons. */
 const refusals: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }
 
+/** Connections that may wait to be accepted: all clients of a server come back at once when it starts again. The system may take less. */
+const waitingConnections = 4_096
+
 /** Open connections by server. Node itself counts a connection that never sent a byte (browsers keep spare ones) as busy. */
 const connections = new WeakMap<Server, Set<Socket>>()
 
@@ -105,7 +108,8 @@ export async function listen(server: Server, options: ListenOptions): Promise<{ 
   const last = port === 0 ? 0 : Math.min(port + retries, 65_535)
   for (let attempt = port; ; attempt++) {
     try {
-      server.listen(host === '' ? { port: attempt } : { host, port: attempt }) // an empty host means all addresses, as the library does without one
+      // An empty host means all addresses, as the library does without one.
+      server.listen({ ...(host === '' ? {} : { host }), port: attempt, backlog: waitingConnections })
       await once(server, 'listening')
       return { host, port: (server.address() as AddressInfo).port }
     } catch (error) {

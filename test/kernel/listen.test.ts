@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { closeServer, createServer, listen } from '../../kernel/http/server.ts'
 
 const host = '127.0.0.1'
@@ -50,6 +52,34 @@ test('retrying stops at the last port', async t => {
 
 test('another failure is not retried', async t => {
   await assert.rejects(listen(server(t), { host: '192.0.2.1', port: 0 }), { code: 'EADDRNOTAVAIL' })
+})
+
+/** Connects as many clients as it is told, and says so when the system has let all of them in. */
+const crowd = `
+const { connect } = require('node:net')
+const { workerData: { port, count, shared } } = require('node:worker_threads')
+let left = count
+const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1', () => {
+  if (--left > 0) return
+  Atomics.store(shared, 0, 1)
+  Atomics.notify(shared, 0)
+  for (const socket of sockets) socket.destroy()
+}))
+`
+
+test('more clients than the library lets wait come while the server is busy, and none is sent away', async t => {
+  const count = 800
+  const most = await readFile('/proc/sys/net/core/somaxconn', 'utf8').then(Number, () => 0)
+  if (most < count) {
+    t.skip('the system lets fewer connections wait')
+    return
+  }
+  const { port } = await listen(server(t), { host, port: 0 })
+  const shared = new Int32Array(new SharedArrayBuffer(4))
+  const clients = new Worker(crowd, { eval: true, workerData: { port, count, shared } })
+
+  assert.equal(Atomics.wait(shared, 0, 0, 30_000), 'ok') // this thread accepts nothing meanwhile
+  await once(clients, 'exit')
 })
 
 test('closing ends idle and silent connections at once and lets a reply finish', async t => {
