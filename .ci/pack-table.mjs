@@ -34,7 +34,8 @@ async function observe() {
 }
 
 function errorsOf({ pack, declared }) {
-  return [...pack.errors, ...[...declared.routes, ...declared.frames].flatMap(({ errors = [] }) => errors)]
+  const asked = [...declared.routes, ...declared.frames]
+  return [...pack.errors, ...asked.flatMap(({ errors = [], invalid = [] }) => errors.concat(invalid))]
 }
 
 /** One table per area, areas and packs in the order of the default packs. */

@@ -147,7 +147,7 @@ export interface FrameSpec<P extends TSchema = TSchema, A extends TSchema = TSch
   /** Scope that the connection's principal must have; default `api`. Answers 40302. */
   readonly scope?: string
   readonly errors?: readonly ErrorSpec[]
-  /** Answers a payload that misses its shape; default 40001 with its details. */
+  /** Answers a payload that misses its shape, with the message `invalid <type> payload`; default 40001. Both with its details. */
   readonly invalid?: ErrorSpec
   /** The frame may bring bytes: a binary message that holds the frame as one line of JSON, a newline, and the bytes. */
   readonly binary?: boolean

@@ -4,6 +4,8 @@ import { SessionMissing } from '../sessions/index.ts'
 import { Attachment, entityFields, Item, Op, RosterEntry, Snapshot, TurnOrigin, TurnState } from './shapes.ts'
 
 export const PlanMissing = errorSpec('plan_missing', 40416, 'no such ExitPlanMode call')
+/** What clients of transcripts know as a payload that is none; all other frames answer 40001. */
+const InvalidPayload = errorSpec('invalid_payload', 1, 'invalid subscribe_v2 payload, invalid unsubscribe_v2 payload')
 
 const params = Type.Object({ session_id: Type.String({ minLength: 1 }) })
 const path = '/api/v1/sessions/{session_id}/transcript' as const
@@ -147,6 +149,7 @@ export const subscribeTranscript = defineFrame({
     transcript_since: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.Integer({ minimum: 0 })))
   }),
   ack: Subscribed,
+  invalid: InvalidPayload,
   subscribes: true
 })
 
@@ -158,7 +161,8 @@ export const unsubscribeTranscript = defineFrame({
     accepted: Type.Array(Type.String(), { minItems: 1, maxItems: 1, description: 'the session' }),
     not_found: Type.Array(Type.String(), { maxItems: 0 }),
     resync_required: Type.Array(Type.String(), { maxItems: 0 })
-  })
+  }),
+  invalid: InvalidPayload
 })
 
 const whose = { type: Type.String(), agent_id: Type.String(), seq: Type.Integer({ minimum: 0 }) }

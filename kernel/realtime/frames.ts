@@ -204,7 +204,11 @@ const noBytes = Buffer.alloc(0)
 
 /** The payload as the spec wants it. Throws what the spec says for one that misses its shape. */
 function checked(spec: FrameSpec, { payload, bytes }: RequestFrame): never {
-  const tidied = tidy(spec.payload, payload, 'payload', details => (spec.invalid ? new AppError(spec.invalid) : invalid(details)))
+  const tidied = tidy(spec.payload, payload, 'payload', found => {
+    const refusal = invalid(found)
+    if (!spec.invalid) return refusal
+    return new AppError(spec.invalid, { message: `invalid ${spec.type} payload`, details: refusal.details })
+  })
   if (bytes?.length && !spec.binary) throw new AppError(ValidationFailed, { message: `frame '${spec.type}' takes no bytes` })
   return tidied as never
 }

@@ -4,7 +4,7 @@ import { AppError, type Connection, defineFrame, defineOutFrame, definePack, err
 import { startTestKernel } from '../../kernel/testing.ts'
 
 const Gone = errorSpec('thing_gone', 40999, 'no such thing')
-const Invalid = errorSpec('invalid_look', 1, 'invalid look payload')
+const Invalid = errorSpec('invalid_look', 1, 'no look')
 const look = defineFrame({
   type: 'look',
   payload: Type.Object({ id: Type.String(), depth: Type.Integer() }),
@@ -54,8 +54,9 @@ test('a frame may refuse with a code of its own before its payload is checked, a
     type: 'ack',
     id: 't2',
     code: 1,
-    msg: Invalid.message,
-    payload: {}
+    msg: 'invalid look payload',
+    payload: {},
+    details: [{ path: 'payload.depth', message: 'expected integer' }]
   })
   assert.deepEqual((await client.request('look', { id: 'here', depth: 3 })).payload, { depth: 3 })
 })

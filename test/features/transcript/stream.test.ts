@@ -324,9 +324,12 @@ test('unknown sessions are not found, wrong frames are refused', async t => {
   const ack = await socket.request('subscribe_v2', { session_id: 'session_none', transcript: { '*': 'delta' } })
   assert.deepEqual([ack.code, ack.payload.accepted, ack.payload.not_found], [0, [], ['session_none']])
   for (const payload of [{}, { session_id: server.session_id }, { session_id: server.session_id, transcript: { '*': 'all' } }]) {
-    assert.equal((await socket.request('subscribe_v2', payload)).code, 40001)
+    const { code, msg, details } = await socket.request('subscribe_v2', payload)
+    assert.deepEqual([code, msg], [1, 'invalid subscribe_v2 payload'])
+    assert.match(String(details?.[0]?.path), /^payload\./)
   }
-  assert.equal((await socket.request('unsubscribe_v2', { session_id: server.session_id, agent_ids: [] })).code, 40001)
+  const refused = await socket.request('unsubscribe_v2', { session_id: server.session_id, agent_ids: [] })
+  assert.deepEqual([refused.code, refused.msg], [1, 'invalid unsubscribe_v2 payload'])
   assert.equal((await socket.request('unsubscribe_v2', { session_id: 'session_none' })).code, 0)
 })
 
