@@ -209,6 +209,15 @@ test('giving back leaves a lock alone that somebody else holds by now', async ()
   assert.equal(await readFile(path, 'utf8'), elsewhere())
 })
 
+test('giving back under the guard leaves a lock alone that was taken over while the guard was waited for', async () => {
+  const path = join(await freshDir(), 'lock')
+  const disk = new WatchedDisk()
+  const lock = await acquireLock(path, { files: disk.files, guarded: true })
+  disk.before('link', /lock~take$/, () => writeFile(path, elsewhere()))
+  await lock?.release()
+  assert.equal(await readFile(path, 'utf8'), elsewhere())
+})
+
 test('a holder in another container keeps its lock while its heartbeat is fresh, and loses it when it stops', async () => {
   const path = join(await freshDir(), 'lock')
   const fence = (Date.now() + 60_000) * 1000

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { copyFiles } from '../../../features/fork/copy-files.ts'
 import { fork as copySession, type ForkPorts } from '../../../features/fork/fork.ts'
 import { createChild, forkSession } from '../../../features/fork/index.ts'
 import fork from '../../../features/fork/pack.ts'
@@ -26,8 +27,10 @@ import transcript from '../../../features/transcript/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
 import { AppError, definePack, Type } from '../../../kernel/index.ts'
+import { countFlushes } from '../../helpers/flushes.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { echoRunner, insider, type Started, type StartOptions, startAgent } from '../agent/start.ts'
 
 const never = new Promise<never>(() => undefined)
@@ -283,6 +286,18 @@ test('every file goes along but state, locks, logs and links; a source without a
     }
   })
   await assert.rejects(copySession({} as ForkPorts, others, { title: 'x' }), { code: 40901 }, 'one of another server')
+})
+
+test('every copied file is on the medium before the copy counts', async t => {
+  const [from, to] = [await freshDir(), await freshDir()]
+  await mkdir(join(from, 'agents'))
+  for (const name of ['a', 'agents/b']) await writeFile(join(from, name), name)
+  const flushes = await countFlushes(t)
+
+  await copyFiles(from, to)
+
+  assert.equal(flushes(), 2)
+  assert.equal(await readFile(join(to, 'agents', 'b'), 'utf8'), 'agents/b')
 })
 
 test('what must not exist twice ends in the copy, whatever the record says; what was remembered goes on', async t => {

@@ -10,6 +10,7 @@ import type { AgentHistory, HistoryPorts } from '../../../features/history/histo
 import type { HistoryRecord, RecordEvents } from '../../../features/history/index.ts'
 import type { LogStore } from '../../../kernel/index.ts'
 import { createStorage } from '../../../kernel/storage/index.ts'
+import { countFlushes } from '../../helpers/flushes.ts'
 import { memoryLog, openHistory } from '../../helpers/memory-history.ts'
 import { freshDir, warnings } from '../../helpers/temp.ts'
 import { eventsOf, session_id, sum, World } from './world.ts'
@@ -258,6 +259,20 @@ function heap(): number {
   const { heapUsed, external } = process.memoryUsage()
   return (heapUsed + external) / 1024 / 1024
 }
+
+test('a copy is on the medium before anything is written behind it', async t => {
+  const [from, to] = [await freshDir(), join(await freshDir(), 'copy')]
+  await writeFile(join(from, 'wire.jsonl'), 'one\n')
+  const steps: string[] = []
+  const flushes = await countFlushes(t, steps)
+  const append = async (_id: string, ...records: object[]) => ({ end: steps.push(`append ${records.length}`) })
+  const logs = { source: {}, target: { append, release: async () => undefined } } as unknown as Pick<JournalCopy, 'source' | 'target'>
+
+  await copyJournal({ from, to, ...logs, end: 4, now: () => new Date(0) }, [])
+
+  assert.deepEqual(steps, ['flush', 'append 0', 'append 1'])
+  assert.equal(flushes(), 1)
+})
 
 test('a copy ends where it is to end, whatever got on record behind that meanwhile', async () => {
   const [from, to] = [await freshDir(), join(await freshDir(), 'copy')]

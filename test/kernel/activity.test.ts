@@ -1,0 +1,25 @@
+/** The work in flight of a pack, and how long its end waits for it. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Activity } from '../../kernel/lifecycle/activity.ts'
+
+test('without a grace time running work is aborted at once', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const activity = new Activity()
+  const work = activity.enter()
+  const drained = activity.drain(0)
+  t.mock.timers.tick(1)
+  assert.equal(await drained, 1)
+  assert.equal(work?.signal.aborted, true)
+  assert.equal(activity.enter(), undefined)
+})
+
+test('work that ends within the grace time is not aborted, and nobody waits longer for it', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const activity = new Activity()
+  const work = activity.enter()
+  const drained = activity.drain(5000)
+  t.mock.timers.tick(4999)
+  work?.leave()
+  assert.equal(await drained, 0)
+})
