@@ -16,30 +16,36 @@ const hanging = [
   { type: 'wait', until: never }
 ] as const
 
-test('a prompt is answered and announced only when its record is on disk', async t => {
-  const asked = latch()
-  const disk = latch()
-  const history = historyOnDisk(async ([...records]) => {
-    if (!records.some(record => record.type === 'prompt.accepted')) return
-    asked.open()
-    await disk.opened
-  })
-  const agent = await startAgent(t, scriptedLlm('answer'), { history })
-  const params = { session_id: agent.session_id }
-  let answered = false
-  const answer = agent.prompt('go').then(prompt => {
-    answered = true
-    return prompt
-  })
-  await asked.opened
+for (const queued of [false, true]) {
+  test(`a prompt that ${queued ? 'waits' : 'starts'} is answered and announced only when its record is on disk`, async t => {
+    const asked = latch()
+    const disk = latch()
+    const history = historyOnDisk(async ([...records]) => {
+      if (!records.some(record => record.type === 'prompt.accepted' && record.starts !== queued)) return
+      asked.open()
+      await disk.opened
+    })
+    const agent = await startAgent(t, scriptedLlm(...(queued ? [[...hanging]] : []), 'answer'), { history })
+    const params = { session_id: agent.session_id }
+    if (queued) await agent.prompt('first')
+    const announced = () => agent.events.filter(event => event.type === 'prompt.submitted').length
+    const before = announced()
+    let answered = false
+    const answer = agent.prompt('go').then(prompt => {
+      answered = true
+      return prompt
+    })
+    await asked.opened
 
-  for (let n = 0; n < 20; n++) await agent.call(listPrompts, { params }) // time enough for one that does not wait
+    for (let n = 0; n < 20; n++) await agent.call(listPrompts, { params }) // time enough for one that does not wait
 
-  assert.equal(answered, false)
-  assert.ok(!agent.events.some(event => event.type === 'prompt.submitted'))
-  disk.open()
-  assert.equal((await answer).status, 'running')
-})
+    assert.equal(answered, false)
+    assert.equal(announced(), before)
+    disk.open()
+    assert.equal((await answer).status, queued ? 'queued' : 'running')
+    assert.equal(announced(), before + 1)
+  })
+}
 
 test('a queued prompt whose abort the disk refuses stays in the queue at its place, and runs', async t => {
   let refuse = true
