@@ -8,7 +8,8 @@ import { cancelTask, detachTask, listTasks, readTask, type TaskInfo } from '../.
 import tasks from '../../../features/tasks/pack.ts'
 import tools from '../../../features/tools/pack.ts'
 import shell from '../../../features/tools-shell/pack.ts'
-import type { Pack } from '../../../kernel/index.ts'
+import { type Program, Shell } from '../../../features/tools-shell/shell.ts'
+import { definePack, type Pack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { type Reply, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -235,6 +236,24 @@ test('clients see every command run: what it prints, and its end unless the task
   ])
   const tasks = scene.events.flatMap(({ type, payload }) => (type === 'shell.output' ? [(payload as { taskId?: string }).taskId] : []))
   assert.equal(tasks[1], taskId)
+})
+
+test('a program that another pack started ends with the pack', async t => {
+  let program: Program | undefined
+  const probe = definePack({
+    name: 'probe',
+    needs: { commands: Shell },
+    setup(_ctx, { commands }) {
+      program = commands.start({ program: 'sleep', args: ['600'], cwd: '/', onText: () => undefined })
+    }
+  })
+  const { kernel } = await start(t, [], { packs: [tasks, probe] })
+  assert.ok(program?.pid !== undefined && !isGone(program.pid))
+
+  await kernel.unload('tools-shell')
+
+  assert.ok(isGone(program.pid))
+  assert.equal(await program.ended, 'it was ended by SIGTERM')
 })
 
 test('the whole output of a command in the background is in its file, cleaned as the model gets it', async t => {
