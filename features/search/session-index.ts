@@ -143,11 +143,12 @@ export class SessionIndex {
     this.#entries.delete(id)
   }
 
-  /** Snapshots of sessions that are gone. */
+  /** Snapshots of sessions that are gone, and those that were never finished. */
   async #sweep(): Promise<void> {
     for (const name of names(this.#snapshots)) {
-      const id = name.replace(/\.jsonl(?:\.new)?$/, '')
-      if (id !== name && (!this.#entries.has(id) || this.#entries.get(id)?.archived || name.endsWith('.new')))
+      const id = /^(.*)\.jsonl(?:~|\.new)?$/.exec(name)?.[1]
+      const entry = id === undefined ? undefined : this.#entries.get(id)
+      if (id !== undefined && (!entry || entry.archived || !name.endsWith('.jsonl')))
         await removeSnapshot(join(this.#snapshots, name)).catch(() => undefined) // the next server tries again
     }
   }

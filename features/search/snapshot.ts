@@ -1,7 +1,7 @@
 /** What is known of one session, on disk: lines of documents and, behind them, how far its journals were read. The journals are the truth: what is damaged is thrown away. */
 import { constants } from 'node:fs'
-import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { appendFile, readFile, rm } from 'node:fs/promises'
+import { replaceFile } from '../../kernel/index.ts'
 import type { Role } from './corpus.ts'
 import type { Cursor, Found } from './journal.ts'
 
@@ -80,10 +80,7 @@ export async function appendSnapshot(file: string, changes: Iterable<Change>, cu
 
 /** Replaces it whole. */
 export async function writeSnapshot(file: string, changes: Iterable<Change>, cursors: Cursors): Promise<void> {
-  const next = `${file}.new`
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await writeFile(next, `${JSON.stringify({ v: version })}\n${linesOf(changes, cursors)}`, { mode: 0o600 })
-  await rename(next, file)
+  await replaceFile(file, `${JSON.stringify({ v: version })}\n${linesOf(changes, cursors)}`, { sync: 'write' })
 }
 
 export async function removeSnapshot(file: string): Promise<void> {

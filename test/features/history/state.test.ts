@@ -131,6 +131,7 @@ test('the state follows from the records: prompts, turns, steps, calls and usage
   ])
   assert.deepEqual((await page(history))[0]?.content, text('one'), 'the words of its prompt')
   assert.deepEqual(history.openStep(), { turn_id: 0, step: 1, step_id: 's1', answered: true })
+  const asked = history.contextTokens()
   await history.append({ type: 'tool.result', turn_id: 0, step: 1, tool_call_id: 'c1', tool_name: 'Read', content: text('long'.repeat(8)) })
   assert.deepEqual(
     [history.openCalls().map(({ call: { id } }) => id), history.hasToolCall('c1'), history.hasToolCall('c3')],
@@ -140,6 +141,7 @@ test('the state follows from the records: prompts, turns, steps, calls and usage
   await history.append({ type: 'step.end', turn_id: 0, step: 1, reason: 'tool_use', model: 'm', usage: usage(100, 20, 3, 4) })
   const [, , result] = await page(history)
   assert.ok(result && before < 127)
+  assert.equal(before, asked + estimateMessage(result), 'a result counts before any model has measured it')
   assert.equal(history.contextTokens(), 127 + estimateMessage(result), 'what came after the answer is not in what the model measured')
   assert.equal(history.openStep(), undefined)
   await history.append(

@@ -47,7 +47,7 @@ test('snapshots of sessions that are archived or gone are removed by the process
   const { snapshots, state, open } = await home()
   await open()
   await writeFile(join(snapshots, 's2.jsonl'), '{}')
-  await writeFile(join(snapshots, 's1.jsonl.new'), '{}')
+  await writeFile(join(snapshots, 's1.jsonl~'), '{}')
   await open(false)
   assert.equal((await readdir(snapshots)).length, 3)
   await open()
