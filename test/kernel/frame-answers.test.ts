@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError, type Connection, defineFrame, defineOutFrame, definePack, errorSpec, Type } from '../../kernel/index.ts'
-import { startTestKernel } from '../../kernel/testing.ts'
+import { FrameQueue, type Frames } from '../../kernel/realtime/frames.ts'
+import { startTestKernel, testEnvironment } from '../../kernel/testing.ts'
 
 const Gone = errorSpec('thing_gone', 40999, 'no such thing')
 const Invalid = errorSpec('invalid_look', 1, 'no look')
@@ -144,4 +145,25 @@ test('who sends much is told when the client does not take it, and when it does 
   await client.next(frame => frame.payload?.n === sent - 1)
   client.terminate()
   await connection?.drained()
+})
+
+test('a client whose frames wait with more than a MiB is not read until they are through', async () => {
+  const steps: string[] = []
+  const answers: (() => void)[] = []
+  const frames = {
+    arrived: () => undefined,
+    answer: () => new Promise<void>(resolve => answers.push(resolve))
+  } as unknown as Frames
+  const connection = { open: true, listen: () => undefined, send: () => undefined } as never
+  const transport = { pause: () => steps.push('pause'), resume: () => steps.push('resume') } as never
+  const queue = new FrameQueue(testEnvironment(), frames, connection, transport)
+  const frame = Buffer.from(JSON.stringify({ type: 'x', payload: { text: 'x'.repeat(600 * 1024) } }))
+  const passed = () => new Promise(resolve => setImmediate(resolve))
+
+  for (let n = 0; n < 3; n++) queue.receive(frame, false) // one is being answered, two wait
+  await passed()
+  assert.deepEqual(steps, ['pause'])
+  answers.shift()?.()
+  await passed()
+  assert.deepEqual(steps, ['pause', 'resume'])
 })

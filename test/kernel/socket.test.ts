@@ -468,6 +468,29 @@ test('suppressed events stay away, other agents and unfiltered ones do not', asy
   assert.equal(texts(await received(client)).at(-1), 'a new subscription hides nothing')
 })
 
+test('the undo of a rule takes away that rule alone, not the one that has come in its place', async t => {
+  const { connect, hub } = await startHub(t)
+  const undos: (() => void)[] = []
+  const veil = defineFrame({ type: 'veil', payload: Type.Object({}), ack: Type.Object({}) })
+  hub.clients.mount([
+    mounted(veil, async ({ connection }: { connection: import('../../kernel/index.ts').Connection }) => {
+      await connection.subscribe('s1')
+      undos.push(connection.suppress('s1', 'test', () => true))
+      return {}
+    })
+  ])
+  const client = await connect()
+  await client.request('veil')
+  await client.request('veil')
+  undos[0]?.()
+  hub.emit(noted, { text: 'hidden' }, 's1')
+  await hub.flushed()
+  undos[1]?.()
+  hub.emit(noted, { text: 'shown' }, 's1')
+  await hub.flushed()
+  assert.deepEqual(texts(await received(client)), ['shown'])
+})
+
 test('the first bearer subprotocol is echoed whole, and none when none was offered', async t => {
   const { connect } = await startHub(t)
   assert.equal(
