@@ -3,19 +3,22 @@ import type { OpenStep } from '../history/index.ts'
 import type { AgentEmit, AgentEventName, AgentEventPayload } from './contract.ts'
 import type { InFlightTurn, RunningTool } from './service.ts'
 
-type Phase = { readonly kind: string } & Readonly<Record<string, unknown>>
+type Phase = NonNullable<InFlightTurn['phase']>
 
 export class InFlight {
   readonly #turnId: number
   readonly #promptId: string | undefined
-  readonly #phase: (phase: Phase) => void
+  readonly #tellPhase: (phase: Phase) => void
   readonly #now: () => Date
   readonly #tools = new Map<string, RunningTool>()
   readonly #texts = { assistantDelta: new StreamedText(), thinkingDelta: new StreamedText() }
   readonly #offsets: 'turn' | 'step'
   #step = 0
   #stepId: string | undefined
+  /** What the phase in force is of. */
   #shown = ''
+  /** As it was told last. */
+  #phase: Phase | undefined
   /** Prompts of which was told that they were steered into the turn. */
   readonly #steered = new Set<string>()
   /** A step is open and none of its results came: clients close the message with the first result. */
@@ -27,14 +30,14 @@ export class InFlight {
     { turn_id, prompt_id }: { readonly turn_id: number; readonly prompt_id: string | undefined },
     openStep: () => OpenStep | undefined,
     { deltaOffset, now }: { readonly deltaOffset: 'turn' | 'step'; readonly now: () => Date },
-    phase: (phase: Phase) => void
+    tellPhase: (phase: Phase) => void
   ) {
     this.#turnId = turn_id
     this.#promptId = prompt_id
     this.#openStep = openStep
     this.#offsets = deltaOffset
     this.#now = now
-    this.#phase = phase
+    this.#tellPhase = tellPhase
   }
 
   /** `steered`: prompts that are on record as steered, and no messages yet. */
@@ -53,7 +56,8 @@ export class InFlight {
       thinking_offset: streams ? thinking.from : thinking.end,
       running_tools: [...this.#tools.values()],
       ...(this.#promptId === undefined ? {} : { current_prompt_id: this.#promptId }),
-      ...(steered_prompts.length > 0 ? { steered_prompts } : {})
+      ...(steered_prompts.length > 0 ? { steered_prompts } : {}),
+      ...(this.#phase ? { phase: this.#phase } : {})
     }
   }
 
@@ -142,7 +146,7 @@ export class InFlight {
       this.#show(name, { kind: 'retrying', ...at, ...facts })
     } else if (name === 'stepInterrupted') {
       const { reason, message } = given as AgentEventPayload<'stepInterrupted'>
-      this.#phase({
+      this.#become({
         kind: 'interrupted',
         turnId: at.turnId,
         step: at.step,
@@ -152,7 +156,7 @@ export class InFlight {
       })
     } else if (name === 'turnEnded') {
       const { reason, durationMs } = given as AgentEventPayload<'turnEnded'>
-      this.#phase({
+      this.#become({
         kind: 'ended',
         turnId: at.turnId,
         reason,
@@ -168,7 +172,12 @@ export class InFlight {
 
   #show(key: string, phase: Phase): void {
     this.#shown = key
-    this.#phase({ ...phase, since: this.#now().getTime() })
+    this.#become({ ...phase, since: this.#now().getTime() })
+  }
+
+  #become(phase: Phase): void {
+    this.#phase = phase
+    this.#tellPhase(phase)
   }
 }
 

@@ -1,9 +1,9 @@
-/** What an agent does, as its records say (the event `agent.status.updated` tells the same while it streams). Pure. */
+/** What an agent does, as its records say; that it streams is on no record. Pure. */
 import { coreRecord, type HistoryRecord } from '../history/index.ts'
 import { interactionEnded, interactionRequested } from '../interactions/index.ts'
 import type { Meta } from './shapes.ts'
 
-type Phase = NonNullable<NonNullable<Meta['agent']>['phase']>
+export type Phase = NonNullable<NonNullable<Meta['agent']>['phase']>
 
 /** The phase after a record; undefined: it stays. */
 export function phaseAfter(record: HistoryRecord, now: Phase | undefined, turn: number | undefined): Phase | undefined {

@@ -9,7 +9,8 @@ import type { AgentHost } from '../sessions/index.ts'
 import { indexState, type TranscriptIndex } from './index-state.ts'
 import { opWithLimits, withLimits } from './limits.ts'
 import { type Batch, type CatchUp, OpJournal } from './op-journal.ts'
-import type { Item, Op, Snapshot } from './shapes.ts'
+import type { Phase } from './phase.ts'
+import type { Item, Meta, Op, Snapshot } from './shapes.ts'
 import { foldRange, type Source, sourceOf } from './source.ts'
 import { TurnFold } from './turn-fold.ts'
 
@@ -54,6 +55,8 @@ export class AgentStream {
   #older = false
   /** Bytes of the operations of the turn. */
   #turnBytes = 0
+  /** Since the newest phase on record: the answer streams. */
+  #streaming: Phase | undefined
   /** What came and is not in it yet. */
   #waiting: (() => void)[] = []
   #ready = false
@@ -91,6 +94,7 @@ export class AgentStream {
       for (const { tool_call_id, last_progress } of streams.running_tools) {
         if (last_progress) this.#fold.progressed(streams.turn_id, tool_call_id, last_progress)
       }
+      if (streams.phase) this.#stream(streams.phase)
     }
     this.#ready = true
     this.#catchUp()
@@ -118,7 +122,8 @@ export class AgentStream {
     const { history, index } = this.#known()
     const step = this.#fold.lastStep()
     const live = step && { turnId: step.turnId, stepId: step.stepId, frames: [...step.frames] }
-    return sourceOf(index, { end: history.end(), records: range => history.records(range), live, seq: this.seq })
+    const source = sourceOf(index, { end: history.end(), records: range => history.records(range), live, seq: this.seq })
+    return { ...source, entities: { ...source.entities, meta: this.#meta() } }
   }
 
   /** Everything but the past; only when it is ready. */
@@ -131,11 +136,10 @@ export class AgentStream {
     const isShown = runs || (entries.length === 0 && !this.#older)
     const copy = (item: Item): Item =>
       item.kind === 'turn' ? { ...item, steps: withSteps ? item.steps.map(step => ({ ...step, frames: [...step.frames] })) : [] } : item
-    const shown = entities.shown()
     return {
       items: isShown ? this.#fold.timeline.items.map(copy) : [],
-      ...shown,
-      meta: withLimits(shown.meta, this.#ports.llm()),
+      ...entities.shown(),
+      meta: withLimits(this.#meta(), this.#ports.llm()),
       hasMoreOlder: this.#older || !isShown
     }
   }
@@ -143,6 +147,13 @@ export class AgentStream {
   /** Something streams: `work` says what comes of it. `size`: of its operations, where the caller knows. */
   streamed(work: (fold: TurnFold) => readonly Op[], size?: number): void {
     this.#later(() => this.#dispatch(work(this.#fold), size))
+  }
+
+  /** An event says what the agent does. */
+  phase(phase: Phase): void {
+    this.#later(() => {
+      if (this.#stream(phase)) this.#dispatch([{ op: 'meta.merge', meta: { agent: { phase } } }])
+    })
   }
 
   close(): void {
@@ -161,7 +172,10 @@ export class AgentStream {
       this.#fold = new TurnFold(this.#fold.contents())
       this.#turnBytes = 0
     }
-    for (const op of beside) if (op.op === 'items.remove') this.#fold.remove(op.ids)
+    for (const op of beside) {
+      if (op.op === 'items.remove') this.#fold.remove(op.ids)
+      if (op.op === 'meta.merge' && op.meta.agent?.phase) this.#streaming = undefined
+    }
     const told = this.#fold.take(record, at)
     const ops = [...beside, ...told, ...this.#known().index.entities.askedIn(told)]
     if (record.type === 'step.begin' && this.#turnBytes > heldBytes) this.#fold.forgetFrames()
@@ -170,6 +184,19 @@ export class AgentStream {
       this.#known().journal.break()
       this.#ports.renew(this.#host)
     } else this.#dispatch(ops)
+  }
+
+  /** True: it says that the running turn streams. Every other phase is on record. */
+  #stream(phase: Phase): boolean {
+    const { kind, turnId } = phase
+    if (kind !== 'streaming' || typeof turnId !== 'number' || !this.#fold.streams(turnId)) return false
+    this.#streaming = phase
+    return true
+  }
+
+  #meta(): Meta {
+    const { meta } = this.#known().index.entities
+    return this.#streaming ? { ...meta, agent: { ...meta.agent, phase: this.#streaming } } : meta
   }
 
   /** Behind the events of the same records, or when somebody looks. */

@@ -158,9 +158,9 @@ test('the context has the size that the last step measured; other requests count
   const { agent } = beside(accepted('p'), ...begun(0, 'p'), { type: 'step.begin', turn_id: 0, step: 1, step_id: 's' }, step, other).meta
   assert.deepEqual([agent?.contextTokens, agent?.usage?.total?.inputOther], [15, 1010])
 
-  const llm = { resolve: () => ({ max_input_size: 10, max_context_size: 1000 }) } as unknown as Llm
+  const llm = { resolve: () => ({ max_input_size: 10, max_context_size: 1000 }), effort: () => 'high' } as unknown as Llm
   const limited = withLimits({ agent: { model: 'm', contextTokens: 15 } }, llm).agent
-  assert.deepEqual([limited?.maxContextTokens, limited?.contextUsage], [10, 1])
+  assert.deepEqual([limited?.maxContextTokens, limited?.contextUsage, limited?.thinkingEffort], [10, 1, 'high'])
 })
 
 test('a question shows what was answered under the words of the question, or that nothing was', () => {

@@ -95,6 +95,78 @@ test('the events that a transcript stands for do not come on that connection, ot
   )
 })
 
+test('the phase follows what the agent does as its events tell it, and ends as it is on record', async t => {
+  const gate = latch()
+  const answer = [
+    { type: 'thinking', text: 'hm' } as const,
+    { type: 'text', text: 'I will ' } as const,
+    { type: 'wait', until: gate.opened } as const,
+    ...toolCalls({ id: 'a', name: 'Echo' })
+  ]
+  const server = await start(t, scriptedLlm(answer, 'done'))
+  const [quiet, loud] = [await server.connect(), await server.connect()]
+  await follow(quiet, server, { main: 'turn' })
+  await loud.request('subscribe', { session_ids: [server.session_id] })
+  const page = async () =>
+    (await server.call(readTranscript, { params: { session_id: server.session_id }, query: { agent_id: 'main' } })).data
+
+  await server.prompt('go')
+  await loud.next(({ type, payload }) => type === 'agent.status.updated' && payload.phase?.stream === 'assistant')
+  const late = await server.connect()
+  await follow(late, server, { main: 'turn' })
+  const streaming = [resetsIn(late)[0]?.payload.snapshot.meta.agent.phase, (await page()).meta.agent?.phase]
+  gate.open()
+  await server.settled(1)
+  await loud.next('prompt.completed')
+  await caughtUp(quiet)
+
+  for (const phase of streaming) assert.deepEqual([phase?.kind, phase?.stream], ['streaming', 'assistant'])
+  const names = (phases: readonly { readonly kind: string; readonly stream?: string }[]) =>
+    phases.map(({ kind, stream }) => (stream === undefined ? kind : `${kind} ${stream}`))
+  const told = names(loud.frames.flatMap(({ type, payload }) => (type === 'agent.status.updated' && payload.phase ? [payload.phase] : [])))
+  assert.ok(told.includes('streaming thinking') && told.includes('streaming tool_call'), told.join())
+  const shown = opsIn(quiet).flatMap(op => (op.op === 'meta.merge' && op.meta.agent?.phase ? [op.meta.agent.phase] : []))
+  assert.deepEqual(names(shown), told)
+  assert.deepEqual((await page()).meta.agent?.phase, shown.at(-1))
+})
+
+test('who first looks at an older agent while it streams is shown that it does', async t => {
+  const home = await freshDir()
+  const before = await start(t, scriptedLlm('hello'), { home })
+  await before.prompt('go')
+  await before.settled(1)
+  await before.stop()
+
+  const gate = latch()
+  const script = scriptedLlm([{ type: 'thinking', text: 'hm' }, { type: 'wait', until: gate.opened }, ...text('done')])
+  const server = await start(t, script, { home, session_id: before.session_id })
+  await server.prompt('again')
+  await server.waitFor(({ type }) => type === 'thinking.delta')
+  const socket = await server.connect()
+  await follow(socket, server, { '*': 'delta' })
+  gate.open()
+
+  const phase = resetsIn(socket)[0]?.payload.snapshot.meta.agent.phase
+  assert.deepEqual([phase?.kind, phase?.stream, phase?.turnId], ['streaming', 'thinking', 1])
+})
+
+test('the effort that a bound model thinks with stands beside its name, live and on disk', async t => {
+  const home = await freshDir()
+  const server = await start(t, scriptedLlm('hello'), { home })
+  const socket = await server.connect()
+  await follow(socket, server, { '*': 'delta' })
+  await server.prompt('go')
+  await server.settled(1)
+  await caughtUp(socket)
+  const efforts = opsIn(socket).flatMap(op => (op.op === 'meta.merge' && op.meta.agent?.model ? [op.meta.agent.thinkingEffort] : []))
+  assert.deepEqual(efforts, ['off'])
+  await server.stop()
+
+  const other = await start(t, scriptedLlm('on'), { home, session_id: server.session_id })
+  const { data } = await other.call(readTranscript, { params: { session_id: server.session_id }, query: { agent_id: 'main' } })
+  assert.deepEqual([data.meta.agent?.model, data.meta.agent?.thinkingEffort], ['test', 'off'])
+})
+
 test('unsubscribe ends the transcripts too, and a later subscription has its events', async t => {
   const server = await start(t, scriptedLlm('hello'))
   const socket = await server.connect()
