@@ -36,6 +36,12 @@ export function requestOf({ kind, id, agent_id, request }: Requested): {
   return { interaction, turn: typeof turn_id === 'number' ? turn_id : undefined }
 }
 
+/** Of the session whose transcript has it: the journal of a fork has requests that were made in its source. */
+export function inSession(session_id: string, interaction: Interaction): Interaction {
+  const request = fieldsOf(interaction.request)
+  return request.sessionId === undefined ? interaction : { ...interaction, request: { ...request, sessionId: session_id } }
+}
+
 /** How it ended. */
 export function endOf(kind: string, { how, answer }: Ended): Pick<Interaction, 'state' | 'response'> {
   const given = fieldsOf(answer)

@@ -17,11 +17,11 @@ import {
 } from './contract.ts'
 import { indexState } from './index-state.ts'
 import { plansOf, userMessages } from './inputs.ts'
-import { withLimits } from './limits.ts'
 import { liveTranscripts } from './live.ts'
 import { sourceOpener } from './open-source.ts'
 import { pageOf } from './page.ts'
 import { rosterOf } from './roster.ts'
+import { shownIn } from './shown.ts'
 
 export default definePack({
   name: 'transcript',
@@ -129,8 +129,7 @@ export default definePack({
         agent_id,
         items: [...items],
         has_more,
-        ...source.entities,
-        meta: withLimits(source.entities.meta, llm()),
+        ...shownIn(session_id, source.entities, llm()),
         agents: rosterOf(state),
         pending_interactions: [...source.pending],
         ...(source.seq === undefined ? {} : { seq: source.seq })

@@ -7,10 +7,11 @@ import { coreRecord, type Histories, type History, type HistoryRecord } from '..
 import type { Llm } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { indexState, type TranscriptIndex } from './index-state.ts'
-import { opWithLimits, withLimits } from './limits.ts'
+import { opWithLimits } from './limits.ts'
 import { type Batch, type CatchUp, OpJournal } from './op-journal.ts'
 import type { Phase } from './phase.ts'
 import type { Item, Meta, Op, Snapshot } from './shapes.ts'
+import { shownIn } from './shown.ts'
 import { foldRange, type Source, sourceOf } from './source.ts'
 import { TurnFold } from './turn-fold.ts'
 
@@ -138,8 +139,7 @@ export class AgentStream {
       item.kind === 'turn' ? { ...item, steps: withSteps ? item.steps.map(step => ({ ...step, frames: [...step.frames] })) : [] } : item
     return {
       items: isShown ? this.#fold.timeline.items.map(copy) : [],
-      ...entities.shown(),
-      meta: withLimits(this.#meta(), this.#ports.llm()),
+      ...shownIn(this.#host.session.id, { ...entities.shown(), meta: this.#meta() }, this.#ports.llm()),
       hasMoreOlder: this.#older || !isShown
     }
   }

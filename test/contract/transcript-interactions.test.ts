@@ -46,6 +46,34 @@ test('an interaction says who asks, and an undo that takes it out tells clients 
   }
 })
 
+test('what was asked before a fork is of the session that shows it: of the source there, of the fork in a page and in a baseline', async t => {
+  const { home, place } = await crashScene(t, { model: busyModel, toml: 'default_permission_mode = "yolo"' })
+  const { rest, connect } = await startTestKernel(t, { packs: await loadDefaultPacks(), home })
+  const { id } = (await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }
+  const watcher = await connect()
+  await watcher.request('subscribe', { session_ids: [id] })
+  await rest.json('POST', `/api/v1/sessions/${id}/prompts`, { content: [{ type: 'text', text: 'do:ask:a' }] })
+  const { payload } = await watcher.next('event.question.requested')
+  await rest.json('POST', `/api/v1/sessions/${id}/questions/${payload.question_id}:dismiss`)
+  await watcher.next('prompt.completed')
+  await watcher.next(({ type, payload: work }) => type === 'event.session.work_changed' && !work.busy)
+
+  const fork = (await rest.json('POST', `/api/v1/sessions/${id}:fork`)).data as { id: string }
+
+  const sessionsIn = (interactions: readonly Shown[]) => interactions.map(({ request }) => request?.sessionId)
+  const page = async (session_id: string) => {
+    const { data } = await rest.json('GET', `/api/v1/sessions/${session_id}/transcript?agent_id=main`)
+    return sessionsIn((data as { interactions: Shown[] }).interactions)
+  }
+  assert.deepEqual(await page(fork.id), [fork.id])
+  const client = await connect()
+  await client.request('subscribe_v2', { session_id: fork.id, transcript: { '*': 'block' } })
+  const { payload: reset } = await client.next('transcript.reset')
+  assert.deepEqual(sessionsIn(reset.snapshot.interactions), [fork.id])
+  assert.deepEqual(await page(fork.id), [fork.id], 'as long as it is loaded, too')
+  assert.deepEqual(await page(id), [id])
+})
+
 test('what a turn asked stays in the transcripts of clients when words that it streamed are taken back', async t => {
   const call = {
     name: 'AskUserQuestion',
