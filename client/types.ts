@@ -2989,6 +2989,22 @@ export interface PlanRevisionEvent {
     type: 'plan.revision'
   }
 }
+export interface PluginChangedEvent {
+  type: 'event.plugin.changed'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: '__global__'
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    type: 'event.plugin.changed'
+  }
+}
 export interface PluginCommandActivatedEvent {
   type: 'plugin_command.activated'
   /** own number */
@@ -5670,6 +5686,7 @@ export interface Events {
   'event.capability.changed': CapabilityChangedEvent
   'event.config.changed': ConfigChangedEvent
   'event.model_catalog.changed': ModelCatalogChangedEvent
+  'event.plugin.changed': PluginChangedEvent
   'event.question.answered': QuestionAnsweredEvent
   'event.question.dismissed': QuestionDismissedEvent
   'event.question.requested': QuestionRequestedEvent

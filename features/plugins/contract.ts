@@ -113,6 +113,14 @@ export const commandActivated = defineEvent({
   })
 })
 
+export const pluginChanged = defineEvent({
+  type: 'event.plugin.changed',
+  summary: 'A plugin was installed, switched on or off, or removed: the list is another one',
+  scope: 'global',
+  durable: true,
+  payload: Type.Object({})
+})
+
 export const PluginRecord = Type.Object({
   id: text,
   /** Absolute. */

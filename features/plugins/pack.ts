@@ -10,6 +10,7 @@ import {
   installPlugin,
   listPlugins,
   PluginMissing,
+  pluginChanged,
   readMarketplace,
   removePlugin
 } from './contract.ts'
@@ -48,7 +49,8 @@ export default definePack({
       return new Installer({ ...net, dir, hosts, download_ms, newId: ctx.newId })
     }
     const store = ctx.store(installedStore, { dir: 'plugins' })
-    const list = new PluginList({ store, dir, installer, log: ctx.log, now: ctx.now })
+    const emitChanged = ctx.event(pluginChanged)
+    const list = new PluginList({ store, dir, installer, log: ctx.log, now: ctx.now, changed: () => emitChanged({}) })
     // Hooks of plugins decide: they are there before anything runs.
     await list.refresh()
     const shownOf = (plugin: Plugin) => {

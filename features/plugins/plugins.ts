@@ -16,6 +16,8 @@ export interface PluginsPorts {
   readonly installer: () => Promise<Installer>
   readonly log: Logger
   now(): Date
+  /** A change that was made here is in force. */
+  changed(): void
 }
 
 export interface Plugin extends Loaded {
@@ -94,6 +96,7 @@ export class PluginList {
     })
     const plugin = (await this.refresh()).find(({ record }) => record.id === id)
     if (!plugin) throw new AppError(PluginMissing) // removed again at once by somebody else
+    this.#ports.changed()
     return plugin
   }
 
@@ -118,6 +121,7 @@ export class PluginList {
       return { version: 1, plugins: installed.plugins.flatMap(each => (each === record ? (changed ?? []) : each)) }
     })
     await this.refresh()
+    this.#ports.changed()
   }
 
   async #load(installed: Installed): Promise<void> {

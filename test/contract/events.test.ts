@@ -75,7 +75,8 @@ const table: readonly Row[] = [
   row('event.workspace.updated', 'id root name created_at last_opened_at session_count workspace', 'global'),
   row('event.workspace.deleted', 'workspace_id root', 'global'),
   row('event.config.changed', 'changedFields changed_fields config', 'global'),
-  row('event.model_catalog.changed', 'changed unchanged failed', 'global')
+  row('event.model_catalog.changed', 'changed unchanged failed', 'global'),
+  row('event.plugin.changed', '', 'global')
 ]
 
 /** Requests of one step before it fails. */
@@ -138,6 +139,9 @@ test('every event of the list is seen at a socket, with its fields, in order, by
   const base_url = `http://127.0.0.1:${(catalog.address() as AddressInfo).port}/v1`
   await post('/config', { providers: { listed: { type: 'compat_chat', base_url, api_key: 'k', model_source: 'discover' } } })
   await post('/providers/listed:refresh')
+  await mkdir(join(place, 'plugin'))
+  await writeFile(join(place, 'plugin', 'svc.plugin.json'), JSON.stringify({ name: 'small' }))
+  await post('/plugins', { source: join(place, 'plugin') })
   const { id } = (await post('/sessions', { workspace_id: workspace })) as { id: string }
   const made = await watcher.next('event.session.created')
   await watcher.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: made.seq, epoch: made.epoch } } })

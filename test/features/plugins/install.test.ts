@@ -55,6 +55,29 @@ test('a plugin of a directory is copied into the home, listed, switched off and 
   for (const route of [enablePlugin, disablePlugin, removePlugin]) assert.equal((await scene.call(route, { params })).code, 40419)
 })
 
+test('clients are told of every change of the list, and of none that was refused', async t => {
+  const scene = await start(t)
+  const told = () => scene.events.filter(({ type }) => type === 'event.plugin.changed').length
+  const source = await directory(manifest('notes'))
+  const params = { plugin_id: 'notes' }
+
+  assert.equal((await scene.call(enablePlugin, { params })).code, 40419)
+  assert.notEqual((await scene.install(join(source, 'nothing'))).code, 0)
+  assert.equal(told(), 0)
+
+  const counts = []
+  for (const change of [() => scene.install(source), () => scene.install(source)]) {
+    await change()
+    counts.push(told())
+  }
+  for (const route of [disablePlugin, enablePlugin, removePlugin]) {
+    await scene.call(route, { params })
+    counts.push(told())
+  }
+
+  assert.deepEqual(counts, [1, 2, 3, 4, 5])
+})
+
 test('files that begin with a byte order mark are read as any others', async t => {
   const scene = await start(t)
   const hooks = '\ufeff[{ "event": "Stop", "command": "true" }]'
