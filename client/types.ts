@@ -1516,6 +1516,28 @@ export interface ConfigPatch {
   } | null
   [k: string]: unknown
 }
+export interface ConfigWarningEvent {
+  type: 'event.config.warning'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: '__global__'
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** All of them, at most 50; empty: none is left */
+    warnings: {
+      /** Top-level key */
+      domain?: string
+      message: string
+    }[]
+    type: 'event.config.warning'
+  }
+}
 export interface Connection {
   id: string
   /** ISO 8601, UTC */
@@ -5685,6 +5707,7 @@ export interface Events {
   'event.approval.resolved': ApprovalResolvedEvent
   'event.capability.changed': CapabilityChangedEvent
   'event.config.changed': ConfigChangedEvent
+  'event.config.warning': ConfigWarningEvent
   'event.model_catalog.changed': ModelCatalogChangedEvent
   'event.plugin.changed': PluginChangedEvent
   'event.question.answered': QuestionAnsweredEvent

@@ -1,5 +1,5 @@
 /** Wire of the config pack (contract 1, Configuration). */
-import { defineEvent, defineRoute, named, oneOf, Type } from '../../kernel/index.ts'
+import { defineEvent, defineRoute, mostDetails, named, oneOf, Type } from '../../kernel/index.ts'
 
 const open = Type.Record(Type.String(), Type.Unknown())
 
@@ -47,6 +47,20 @@ export const patchConfig = defineRoute({
     'All or nothing: with invalid values nothing is written, and 40001 names them all. What GET answered changes nothing when it is sent back.',
   body: ConfigPatch,
   data: ConfigObject
+})
+
+/** What is not used as written is something else than before; none of it is left when the list is empty. */
+export const configWarning = defineEvent({
+  type: 'event.config.warning',
+  scope: 'global',
+  durable: true,
+  perServer: true,
+  summary: 'Other things than before in the configuration are not used as written',
+  payload: Type.Object({
+    warnings: Type.Array(Type.Object({ domain: Type.Optional(Type.String({ description: 'Top-level key' })), message: Type.String() }), {
+      description: `All of them, at most ${mostDetails}; empty: none is left`
+    })
+  })
 })
 
 /** Sent after every change of the file: a patch, an edit in an editor, another process. */

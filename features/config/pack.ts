@@ -1,6 +1,6 @@
 /** Wires the config pack: the service over `<home>/config.toml`, its two routes, the change event and the watcher. */
-import { AppError, definePack, invalid, type Static, yieldToLoop } from '../../kernel/index.ts'
-import type { ConfigObject } from './contract.ts'
+import { AppError, definePack, invalid, mostDetails, type Static, yieldToLoop } from '../../kernel/index.ts'
+import { type ConfigObject, configWarning } from './contract.ts'
 import { ConfigFile } from './file.ts'
 import { LiveSpecs } from './live-specs.ts'
 import { applyBody, readBody, toSender } from './merge-patch.ts'
@@ -21,6 +21,7 @@ export default definePack({
     const { env } = process
     const contributed = ctx.collect(ConfigSections)
     const file = new ConfigFile(ctx.home)
+    const emitWarning = ctx.event(configWarning)
     const sections = () => contributed.items()
     const settings = new Settings({
       file,
@@ -30,6 +31,7 @@ export default definePack({
         warn: (facts: object, text: string) => ctx.operator.warn(facts, text),
         error: (facts: object, text: string) => ctx.log.error(facts, text)
       },
+      warned: warnings => emitWarning({ warnings: warnings.slice(0, mostDetails) }),
       repaired: () => ctx.operator.info({}, 'config.toml is used again'),
       sections,
       standIns,

@@ -13,6 +13,8 @@ export interface SettingsOptions {
   readonly log: { warn(facts: object, text: string): void; error(facts: object, text: string): void }
   /** Hears that a file that could not be used can be used again. */
   readonly repaired?: () => void
+  /** Hears what `diagnostics` answers whenever it is something else than before, once all sections are there. */
+  readonly warned?: (diagnostics: readonly ConfigDiagnostic[]) => void
   /** Contributed sections; of two with one name the first counts. */
   readonly sections: () => readonly ConfigSection[]
   /** Sections that count while nobody contributes one of their name. */
@@ -41,6 +43,8 @@ export class Settings implements Config {
   #wasRead = false
   #judges = false
   #reported = new Set<string>()
+  /** What clients know. */
+  #warned = ''
   readonly #queued = inOrder()
   #first: Promise<void> | undefined
   #revision = 0
@@ -248,12 +252,16 @@ export class Settings implements Config {
     return fields
   }
 
-  /** Logs each diagnostic once, until it went away. */
+  /** Logs each diagnostic once, until it went away, and tells when there are others. */
   #warn(): void {
     const now = this.diagnostics()
     for (const { domain, message } of now) {
       if (!this.#reported.has(message)) this.#options.log.warn(domain === undefined ? {} : { domain }, message)
     }
     this.#reported = new Set(now.map(({ message }) => message))
+    const warned = [...this.#reported].sort().join('\n')
+    if (!this.#judges || warned === this.#warned) return
+    this.#warned = warned
+    this.#options.warned?.(now)
   }
 }

@@ -3,7 +3,7 @@
  * events of watched files.
  */
 import assert from 'node:assert/strict'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -75,6 +75,7 @@ const table: readonly Row[] = [
   row('event.workspace.updated', 'id root name created_at last_opened_at session_count workspace', 'global'),
   row('event.workspace.deleted', 'workspace_id root', 'global'),
   row('event.config.changed', 'changedFields changed_fields config', 'global'),
+  row('event.config.warning', 'warnings', 'global'),
   row('event.model_catalog.changed', 'changed unchanged failed', 'global'),
   row('event.plugin.changed', '', 'global')
 ]
@@ -136,6 +137,8 @@ test('every event of the list is seen at a socket, with its fields, in order, by
   const { id: workspace } = (await post('/workspaces', { root: place })) as { id: string }
   await rest.json('PATCH', `/api/v1/workspaces/${workspace}`, { name: 'renamed' })
   await post('/config', { default_permission_mode: 'manual' })
+  await appendFile(join(home, 'config.toml'), '\n[theme]\n')
+  await rest.json('GET', '/api/v1/config')
   const base_url = `http://127.0.0.1:${(catalog.address() as AddressInfo).port}/v1`
   await post('/config', { providers: { listed: { type: 'compat_chat', base_url, api_key: 'k', model_source: 'discover' } } })
   await post('/providers/listed:refresh')

@@ -1,4 +1,4 @@
-/** What of the file is not read, is told to whoever runs the server; what a patch misspells is refused. */
+/** What of the file is not read, is told to whoever runs the server, and to clients; what a patch misspells is refused. */
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -63,6 +63,34 @@ test('a key that is misspelt while the server runs is told once', async t => {
   await call(readConfig)
   await call(readConfig)
   assert.deepEqual(told, ['warning: config.toml: offlin is unknown; did you mean offline?'])
+})
+
+test('clients are told what is not used as written whenever that changes, and when it is over', async t => {
+  const scene = await start(t, 'offlin = true\n')
+  const told = () => scene.events.flatMap(({ type, payload }) => (type === 'event.config.warning' ? [payload] : []))
+  const offlin = { domain: 'offlin', message: 'config.toml: offlin is unknown; did you mean offline?' }
+  assert.deepEqual(told(), [{ warnings: [offlin] }])
+
+  const theme = { domain: 'theme', message: 'config.toml: theme is unknown: nobody reads it' }
+  for (const text of ['theme = 1\nofflin = true\n', 'offlin = false\ntheme = 2\n', 'offlin = ', '']) {
+    await scene.write(text)
+    await scene.call(readConfig)
+  }
+
+  const [, both, broken, none, ...more] = told() as { warnings: { message: string; domain?: string }[] }[]
+  assert.deepEqual(both, { warnings: [theme, offlin] })
+  assert.match(broken?.warnings[0]?.message ?? '', /^config\.toml cannot be used: line 1, column \d+: /)
+  assert.equal(broken?.warnings[0]?.domain, undefined)
+  assert.deepEqual([none, more], [{ warnings: [] }, []])
+})
+
+test('a server whose file is used as written tells clients of no warnings', async t => {
+  const { events, call } = await start(t, 'telemetry = true\n')
+  await call(patchConfig, { body: { telemetry: false } })
+  assert.deepEqual(
+    events.filter(({ type }) => type === 'event.config.warning'),
+    []
+  )
 })
 
 test('a key whose pack goes with the server is not told, one whose pack is unloaded is', async t => {

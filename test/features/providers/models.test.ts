@@ -105,7 +105,7 @@ test('a record of the file that is no model is no alias, and asking for it write
     assert.equal((await call(setDefaultModel, { params: { model_id } })).code, ModelMissing.code, model_id)
 
   assert.equal(await text(), broken)
-  assert.deepEqual(events, [])
+  assert.ok(!events.some(({ type }) => type === 'event.config.changed'))
 })
 
 test('models that a pack brings along can be chosen and make the server ready', async t => {

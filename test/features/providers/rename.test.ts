@@ -41,7 +41,7 @@ model = "old/a"
   assert.equal(code, 0)
   assert.deepEqual(data.provider.models, ['new id/a', 'new id/short', 'fast', 'new id/vendor/long'])
   assert.equal(data.provider.default_model, 'new id/a')
-  assert.equal(events.length, 1)
+  assert.equal(events.filter(({ type }) => type === 'event.config.changed').length, 1)
   const after = (await file()) as Record<string, Record<string, Record<string, unknown>>>
   assert.deepEqual([after.default_model, after.default_provider], ['new id/short', 'new id'])
   assert.deepEqual(Object.keys(after.models!), ['new id/a', 'new id/short', 'fast', 'old/foreign', 'new id/vendor/long'])
