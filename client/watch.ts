@@ -78,12 +78,12 @@ export class WatchState {
     return this.#pending !== undefined
   }
 
-  /** Takes a snapshot as the state to go on from: what was streamed before is in it. */
+  /** Takes a snapshot as the state to go on from. What was streamed before is in it; of text that waits the offset says whether it is. */
   rebuild(snapshot: Snapshot): void {
     this.needsSnapshot = false
     this.#lacking = false
     this.cursor = { seq: snapshot.as_of_seq, epoch: snapshot.epoch }
-    this.#pending = this.#pending?.filter(frame => !isVolatile(frame))
+    this.#pending = this.#pending?.filter(frame => !isVolatile(frame) || (isMainText(frame) && frame.epoch === snapshot.epoch))
     this.#told.clear()
     this.#open.clear()
     const open = snapshot.in_flight_turn
@@ -128,7 +128,7 @@ export class WatchState {
     }
     // A slow connection brings it behind a snapshot that has it. A volatile frame has the number of the durable event before it.
     if (isVolatile(frame) && this.cursor?.epoch === frame.epoch && frame.seq < this.cursor.seq) return true
-    if (frame.type === 'assistant.delta' || frame.type === 'thinking.delta') return this.#text(frame)
+    if (isText(frame)) return this.#text(frame)
     if (!isVolatile(frame)) {
       if (this.cursor && frame.epoch === this.cursor.epoch && frame.seq <= this.cursor.seq) return true
       this.cursor = { seq: frame.seq, epoch: frame.epoch }
@@ -190,6 +190,15 @@ function inOrder(frames: readonly SessionEvent[]): SessionEvent[] {
 /** The text of a step is whole, also when somebody stopped it. */
 function endsText({ type }: SessionEvent): boolean {
   return type === 'turn.step.completed' || type === 'turn.step.interrupted'
+}
+
+function isText(frame: SessionEvent): frame is Delta {
+  return frame.type === 'assistant.delta' || frame.type === 'thinking.delta'
+}
+
+/** Text whose length the snapshot tells. */
+function isMainText(frame: SessionEvent): boolean {
+  return isText(frame) && frame.payload.agentId === 'main' && frame.offset !== undefined
 }
 
 function isVolatile(frame: SessionEvent): boolean {

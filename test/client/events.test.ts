@@ -302,6 +302,36 @@ test('text that a slow connection brings behind a snapshot which has it already 
   assert.deepEqual(told, ['assistant.delta'])
 })
 
+test('text that came while a snapshot was on its way is told as far as that does not have it', () => {
+  const told: [string, number | undefined][] = []
+  const watch = new WatchState({
+    from: 'snapshot',
+    onSnapshot: () => undefined,
+    onEvent: frame => told.push([(frame.payload as { delta: string }).delta, 'offset' in frame ? frame.offset : undefined])
+  })
+  const delta = (offset: number, text: string, epoch = 'e', turnId = 1) =>
+    ({
+      epoch,
+      session_id: 's',
+      timestamp: 't',
+      type: 'assistant.delta',
+      seq: 9,
+      volatile: true,
+      offset,
+      payload: { agentId: 'main', turnId, delta: text }
+    }) as SessionEvent
+  watch.hold()
+  for (const frame of [delta(0, 'of another epoch', 'd', 0), delta(0, 'ab'), delta(2, 'cd'), delta(4, 'ef')]) watch.take(frame)
+  const in_flight_turn = { turn_id: 1, assistant_offset: 0, assistant_text: 'abc', thinking_offset: 0, thinking_text: '' }
+  watch.rebuild({ as_of_seq: 9, epoch: 'e', in_flight_turn } as unknown as Snapshot) // what it looks at
+
+  assert.equal(watch.join(undefined, false), true)
+  assert.deepEqual(told, [
+    ['d', 3],
+    ['ef', 4]
+  ])
+})
+
 test('text of steps that end faster than snapshots come is made up for at the end of the turn', () => {
   const told: string[] = []
   const watch = new WatchState({ from: 'snapshot', onSnapshot: () => told.push('snapshot'), onEvent: ({ type }) => told.push(type) })
