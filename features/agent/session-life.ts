@@ -53,7 +53,8 @@ export function showApprovals(ctx: Context, { sessions, opened }: SessionLifePor
 
 /** Who subscribes in the middle of a turn learns whether it has the whole text. */
 export function tellLengths(ctx: Context, { sessions, opened }: SessionLifePorts): void {
-  ctx.tap(ctx.hooks.subscribed, (session_id, client) => {
+  ctx.tap(ctx.hooks.subscribed, (session_id, client, wasLive) => {
+    if (wasLive) return
     const main = sessions.loaded(session_id)?.agent('main')
     void (main && opened(main))?.then(engine => engine.tellLengths(client))
   })

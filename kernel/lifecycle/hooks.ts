@@ -31,10 +31,10 @@ export function createKernelHooks() {
      */
     about: new AsyncSeriesBailHook<[route: AnyRoute], string>(['route']),
     /**
-     * Notify. A client went live on a session after a cursor. Volatile events between the two are lost to it; what it has to know of
-     * them can be emitted to it `only`.
+     * Notify. A client went live on a session after a cursor. Volatile events between the two are lost to it unless it was live before
+     * (`wasLive`), also for everything that it is shown now; what it has to know of them can be emitted to it `only`.
      */
-    subscribed: new SyncHook<[session_id: string, connection: Connection]>(['session_id', 'connection']),
+    subscribed: new SyncHook<[session_id: string, connection: Connection, wasLive: boolean]>(['session_id', 'connection', 'wasLive']),
     /** Notify. A client asked to be sent nothing more of a session. */
     unsubscribed: new SyncHook<[session_id: string, connection: Connection]>(['session_id', 'connection']),
     /**

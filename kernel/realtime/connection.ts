@@ -177,6 +177,14 @@ export class ClientConnection extends SlotHost implements Connection {
     return filter && [...filter]
   }
 
+  /** Does its subscription show everything that one with this filter (see `remember`) would show? */
+  covers(session_id: string, filter: readonly string[] | null | undefined): boolean {
+    if (!this.subscribed(session_id)) return false
+    const shown = this.#filters.get(session_id)
+    if (!shown || filter === undefined) return true
+    return filter !== null && filter.length > 0 && filter.every(subject => shown.has(subject))
+  }
+
   /** Remembers a subscription; null shows all subjects, undefined keeps the filter of an earlier one. */
   remember(session_id: string, filter: readonly string[] | null | undefined): void {
     const kept = filter === undefined ? this.#filters.get(session_id) : undefined

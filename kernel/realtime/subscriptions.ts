@@ -92,11 +92,12 @@ export class Subscriptions {
   async #begin(connection: ClientConnection, stream: Stream, journal: Journal, wish: SubscribeWish): Promise<ResyncReason | undefined> {
     const { hooks, table } = this.#realtime
     const decision: Decision = wish.cursor ? decideReplay(wish.cursor, journal, stream.delivered) : { kind: 'current' }
+    const wasLive = connection.covers(stream.id, wish.filter)
     table.fanout.subscribe(stream.id, connection)
     connection.remember(stream.id, wish.filter)
     const release = decision.kind === 'replay' ? connection.hold() : undefined
     try {
-      if (wish.cursor) hooks.subscribed.call(stream.id, connection)
+      if (wish.cursor) hooks.subscribed.call(stream.id, connection, wasLive)
       if (decision.kind === 'replay') return await this.#replay(connection, stream.id, journal, decision)
       return decision.kind === 'resync' ? decision.reason : undefined
     } finally {

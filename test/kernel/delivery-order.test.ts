@@ -65,6 +65,24 @@ test('packs hear that a client went live after a cursor, and only then', async t
   assert.deepEqual(heard, [['s1', (await client.next('server_hello')).payload.ws_connection_id]])
 })
 
+test('packs hear whether a client that goes live after a cursor was shown all of it before', async t => {
+  const { hub, hooks, connect } = await startHub(t)
+  const heard: boolean[] = []
+  hooks.subscribed.tap('test', (_id, _connection, wasLive) => heard.push(wasLive))
+  await hub.open('s1')
+  const client = await connect()
+  const cursors = { s1: { seq: 0 } }
+  const subscribe = (agent_filter?: readonly string[]) =>
+    client.request('subscribe', { session_ids: ['s1'], cursors, ...(agent_filter && { agent_filter: { s1: agent_filter } }) })
+
+  for (const filter of [['main', 'agent-1'], ['main'], ['agent-1'], [], ['main'], []]) await subscribe(filter)
+  await client.request('client_hello', { client_id: 'c', subscriptions: ['s1'], cursors })
+  await client.request('unsubscribe', { session_ids: ['s1'] })
+  await subscribe()
+
+  assert.deepEqual(heard, [false, true, false, false, true, false, true, false])
+})
+
 test('a volatile event for one client reaches that one, in order, and neither others nor listeners', async t => {
   const { hub, hooks, connect } = await startHub(t)
   const heard: unknown[] = []

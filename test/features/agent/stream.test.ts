@@ -155,6 +155,31 @@ test('who subscribes after a cursor in the middle of a text is told where it goe
   ])
 })
 
+test('who subscribes again after a cursor in the middle of a text lost none of it and is told nothing', async t => {
+  const done = latch()
+  const script = [
+    { type: 'text', text: 'first' },
+    { type: 'wait', until: done.opened },
+    { type: 'finish', reason: 'completed' }
+  ] as const
+  const agent = await startAgent(t, scriptedLlm([...script]))
+  const { session_id } = agent
+  const client = await agent.connect()
+  await client.request('subscribe', { session_ids: [session_id] })
+  await agent.prompt('go')
+  await client.next(frame => frame.payload?.delta === 'first')
+  const { as_of_seq: seq, epoch } = await snapshotOf(agent)
+  const cursors = { [session_id]: { seq, epoch } }
+
+  await client.request('subscribe', { session_ids: [session_id], cursors })
+  await client.request('client_hello', { client_id: 'c', subscriptions: [session_id], cursors })
+  done.open()
+  await client.next('prompt.completed')
+
+  const deltas = client.frames.filter(frame => frame.type === 'assistant.delta').map(frame => frame.payload.delta)
+  assert.deepEqual(deltas, ['first'])
+})
+
 test('the first chunk of a text is told at once, fast ones after it together, in the order of the stream', async t => {
   const chunks = Array.from({ length: 200 }, (_, n) => ({ type: n < 100 ? 'thinking' : 'text', text: `${n} ` }) as const)
   const agent = await startAgent(t, scriptedLlm([...chunks, { type: 'finish', reason: 'completed' }]))
