@@ -1,5 +1,5 @@
 /** Where the two chat completions wires differ: plain `compat_chat` and `svc` with its extensions. */
-import { callName, canThink, holdsThinking, keptWith, type LlmRequest, type LlmTool, objectSchema } from '../llm/index.ts'
+import { callName, canThink, holdsThinking, keptWith, type LlmRequest, type LlmTool, objectSchema, typedSchema } from '../llm/index.ts'
 import { plainSchema } from './schema.ts'
 
 /** What one of the two wires does in its own way. */
@@ -38,7 +38,7 @@ export const compatChat: Dialect = {
   limitKey: name => (completionLimitFamilies.some(family => family.test(name)) ? 'max_completion_tokens' : 'max_tokens'),
   tool: keptWith(({ name, description, parameters }) => ({
     type: 'function',
-    function: { name, description, parameters: objectSchema(parameters) }
+    function: { name, description, parameters: typedSchema(objectSchema(parameters)) }
   })),
   callName
 }

@@ -1,5 +1,5 @@
 /** Tool schemas as `svc` takes them: without references, without keywords that only describe the schema itself, and with a type everywhere. */
-import { inlineRefs, missingType, objectSchema } from '../llm/index.ts'
+import { inlineRefs, objectSchema, typedSchema } from '../llm/index.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -21,7 +21,7 @@ const data = new Set(['enum', 'const', 'default', 'examples'])
 
 /** The parameters in that form, at any depth; names that somebody chose and data stay. */
 export function plainSchema(parameters: Json): Json {
-  return objectSchema(strip(inlineRefs(objectSchema(parameters))) as Json)
+  return typedSchema(objectSchema(strip(inlineRefs(objectSchema(parameters))) as Json))
 }
 
 function strip(value: unknown): unknown {
@@ -33,10 +33,5 @@ function strip(value: unknown): unknown {
 
 function each(schemas: unknown): unknown {
   if (typeof schemas !== 'object' || schemas === null) return schemas
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, typed(strip(schema))]))
-}
-
-function typed(schema: unknown): unknown {
-  const type = typeof schema === 'object' && schema !== null && !Array.isArray(schema) ? missingType(schema as Json) : undefined
-  return type === undefined ? schema : { ...(schema as Json), type }
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, strip(schema)]))
 }

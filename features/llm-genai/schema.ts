@@ -43,21 +43,17 @@ function convert(given: unknown): Json {
   const values = listOf(source.enum ?? (source.const === undefined ? undefined : [source.const])).filter(value => value !== null)
   // Only strings can be enumerated; numbers keep their type alone.
   if (values.length > 0 && values.every(value => typeof value === 'string')) Object.assign(out, { type: 'string', enum: values })
-  const properties = Object.entries(recordOf(source.properties)).map(
-    ([name, property]) => [name, convert(typed(recordOf(property)))] as const
-  )
+  const properties = Object.entries(recordOf(source.properties)).map(([name, property]) => [name, typed(recordOf(property))] as const)
   if (properties.length > 0) mix(out, { type: 'object', properties: Object.fromEntries(properties), required: source.required })
-  if (out.type === 'array') {
-    const items = convert(Array.isArray(source.items) ? source.items[0] : source.items)
-    out.items = Object.keys(items).length > 0 ? items : { type: 'string' }
-  }
+  if (out.type === 'array') out.items = typed(recordOf(Array.isArray(source.items) ? source.items[0] : source.items))
   return out
 }
 
-/** A property without a type is refused. */
-function typed(property: Json): Json {
-  const type = missingType(property)
-  return type === undefined ? property : { ...property, type }
+/** What says no type where a value is meant is refused, also when the keywords that told more are left out. */
+function typed(source: Json): Json {
+  const type = missingType(source)
+  const out = convert(type === undefined ? source : { ...source, type })
+  return out.type === undefined && out.anyOf === undefined ? { ...out, type: 'string' } : out
 }
 
 /** What `type` names, with null as `nullable`. */
@@ -78,11 +74,14 @@ function ofType({ properties, required, items, enum: values, const: value, ...so
   }
 }
 
-/** `anyOf` and `oneOf`, without null; a single one that is left stands for itself. */
+/** `anyOf` and `oneOf`, without null and what says the same twice; a single one that is left stands for itself. */
 function choices(source: Json): Json {
-  const all = [...listOf(source.anyOf), ...listOf(source.oneOf)]
-  const real = all.filter(choice => recordOf(choice).type !== 'null').map(convert)
-  const nullable = real.length < all.length && { nullable: true }
+  const all = [...listOf(source.anyOf), ...listOf(source.oneOf)].map(recordOf)
+  const values = all.filter(choice => choice.type !== 'null')
+  const nullable = values.length < all.length && { nullable: true }
+  const above = typeof source.type === 'string' && { type: source.type }
+  const shown = new Map(values.map(choice => typed({ ...above, ...choice })).map(choice => [JSON.stringify(choice), choice]))
+  const real = [...shown.values()]
   return real.length === 1 ? { ...real[0], ...nullable } : { ...(real.length > 1 && { anyOf: real }), ...nullable }
 }
 

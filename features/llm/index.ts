@@ -25,6 +25,7 @@ export { costOf, totalCost } from './price.ts'
 export { proxyUrls } from './proxies.ts'
 export { ModelPrice, ModelRecord, OauthRef, ProviderRecord, withOverrides } from './records.ts'
 export * from './request.ts'
+export { missingType, typedSchema } from './schema-types.ts'
 export {
   defaultModelSection,
   defaultProviderSection,
@@ -35,7 +36,7 @@ export {
   thinkingSection
 } from './sections.ts'
 export * from './service.ts'
-export { inlineRefs, missingType, objectSchema } from './tool-schema.ts'
+export { inlineRefs, objectSchema } from './tool-schema.ts'
 export { isTransportError, transportError } from './transport-errors.ts'
 export { whyUnreachable } from './unreachable.ts'
 export { createUpstream, readText, type Upstream, type UpstreamReply } from './upstream.ts'

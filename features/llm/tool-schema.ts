@@ -1,7 +1,4 @@
-/**
- * JSON Schemas of tools as upstreams take them: an object at the top, without `$ref` for those that follow no references, with types where
- * they are demanded.
- */
+/** JSON Schemas of tools as upstreams take them: an object at the top, without `$ref` for those that follow no references. */
 import { listOf, recordOf } from './wire-values.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -116,26 +113,4 @@ function withoutChoice(schema: Json): Json {
     if (!Object.hasOwn(properties, name)) properties[name] = known.size === 1 ? [...known.values()][0] : { anyOf: [...known.values()] }
   }
   return { ...own, properties, ...(required.size > 0 && { required: [...required] }) }
-}
-
-/** Keywords that say what a value is in place of a type. */
-const instead = ['type', 'anyOf', 'oneOf', 'allOf', 'not', '$ref']
-
-/** The type of a schema that states none, by its other keywords; a text where nothing tells. Undefined where one is stated, or another choice. */
-export function missingType(schema: Json): string | undefined {
-  if (instead.some(keyword => schema[keyword] !== undefined)) return undefined
-  const values = Array.isArray(schema.enum) ? schema.enum : schema.const === undefined ? [] : [schema.const]
-  const types = new Set(values.filter(value => value !== null).map(typeOfValue))
-  if (types.has('number')) types.delete('integer')
-  const [type] = types
-  if (types.size === 1) return type
-  if (schema.properties !== undefined || schema.additionalProperties !== undefined || schema.required !== undefined) return 'object'
-  if (schema.items !== undefined || schema.prefixItems !== undefined) return 'array'
-  if (schema.minimum !== undefined || schema.maximum !== undefined) return 'number'
-  return 'string'
-}
-
-function typeOfValue(value: unknown): string {
-  if (Array.isArray(value)) return 'array'
-  return Number.isInteger(value) ? 'integer' : typeof value
 }

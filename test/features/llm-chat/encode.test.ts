@@ -230,7 +230,7 @@ test('svc: built-in functions, and schemas without references', () => {
   ])
 })
 
-test('a schema without a type gets one: the whole everywhere, for svc every property', () => {
+test('a schema without a type gets one, the whole and every value in it', () => {
   const parameters = {
     properties: {
       any: { description: 'x' },
@@ -249,22 +249,20 @@ test('a schema without a type gets one: the whole everywhere, for svc every prop
     return tool?.function.parameters
   }
 
-  assert.deepEqual(sent(compatChat), { type: 'object', ...parameters })
-  assert.deepEqual(
-    [sent(compatChat, {}), sent(svc, {})],
-    [0, 0].map(() => ({ type: 'object', properties: {} }))
-  )
-  assert.deepEqual(sent(svc), {
-    type: 'object',
-    properties: {
-      any: { type: 'string', description: 'x' },
-      kind: { type: 'string', enum: ['a', 'b'] },
-      size: { type: 'integer', const: 3 },
-      list: { type: 'array', items: {} },
-      table: { type: 'object', properties: { deep: { type: 'string' } } },
-      choice: parameters.properties.choice
-    }
-  })
+  for (const dialect of [compatChat, svc]) {
+    assert.deepEqual(sent(dialect, {}), { type: 'object', properties: {} })
+    assert.deepEqual(sent(dialect), {
+      type: 'object',
+      properties: {
+        any: { type: 'string', description: 'x' },
+        kind: { type: 'string', enum: ['a', 'b'] },
+        size: { type: 'integer', const: 3 },
+        list: { type: 'array', items: { type: 'string' } },
+        table: { type: 'object', properties: { deep: { type: 'string' } } },
+        choice: parameters.properties.choice
+      }
+    })
+  }
 })
 
 test('a model that thinks gets no sampling; one that does not, or is told not to, does', () => {

@@ -50,6 +50,17 @@ test('a property without a type gets one', () => {
   assert.deepEqual(property({ items: { type: 'number' } }), { type: 'array', items: { type: 'number' } })
 })
 
+test('alternatives and items without a type get one; those that say the same count once', () => {
+  assert.deepEqual(property({ anyOf: [{ enum: [1] }, {}, { not: {} }] }), { anyOf: [{ type: 'integer' }, { type: 'string' }] })
+  assert.deepEqual(property({ type: 'array', items: { description: 'x' } }), {
+    type: 'array',
+    items: { description: 'x', type: 'string' }
+  })
+  const either = { type: 'object', properties: { a: {}, b: {} }, anyOf: [{ required: ['a'] }, { required: ['b'] }] }
+  assert.deepEqual(property(either), { type: 'object', properties: { a: { type: 'string' }, b: { type: 'string' } } })
+  assert.deepEqual(property({ allOf: [{ type: 'null' }] }), { type: 'string', nullable: true })
+})
+
 test('null is nullable, several types are alternatives', () => {
   assert.deepEqual(property({ type: ['string', 'null'] }), { type: 'string', nullable: true })
   assert.deepEqual(property({ anyOf: [{ type: 'integer', minimum: 1 }, { type: 'null' }] }), {

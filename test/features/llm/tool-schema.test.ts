@@ -1,7 +1,7 @@
 /** Schemas of tools as they come from servers that nobody here wrote: what is made of them stays small, and is made in no time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inlineRefs, missingType, objectSchema } from '../../../features/llm/index.ts'
+import { inlineRefs, missingType, objectSchema, typedSchema } from '../../../features/llm/index.ts'
 
 test('types that refer to each other do not multiply: the outer ones come whole, those far inside only by their type', () => {
   const names = Array.from({ length: 12 }, (_, at) => `T${at}`)
@@ -52,6 +52,63 @@ test('a schema without a type is of the type that its other keywords speak of, a
   }
   for (const [type, schemas] of Object.entries(types))
     for (const schema of schemas) assert.equal(String(missingType(schema)), type, JSON.stringify(schema))
+})
+
+test('every value of a schema gets a type, an alternative that of what it stands in; what only adds to one gets none', () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      either: { anyOf: [{ enum: [1] }, {}, { type: 'null' }] },
+      above: { type: 'integer', oneOf: [{ minimum: 5 }, { maximum: -5 }] },
+      properties: { items: { anyOf: [{ const: true }, { items: {} }] } },
+      pair: { prefixItems: [{}, { type: 'number' }] },
+      map: { additionalProperties: {} },
+      both: { allOf: [{ $ref: '#/$defs/Any' }, { properties: { deep: {} } }] }
+    },
+    $defs: { Any: {} }
+  }
+
+  assert.deepEqual(typedSchema(schema), {
+    type: 'object',
+    properties: {
+      either: { anyOf: [{ type: 'integer', enum: [1] }, { type: 'string' }, { type: 'null' }] },
+      above: {
+        type: 'integer',
+        oneOf: [
+          { type: 'integer', minimum: 5 },
+          { type: 'integer', maximum: -5 }
+        ]
+      },
+      properties: {
+        type: 'array',
+        items: {
+          anyOf: [
+            { type: 'boolean', const: true },
+            { type: 'array', items: { type: 'string' } }
+          ]
+        }
+      },
+      pair: { type: 'array', prefixItems: [{ type: 'string' }, { type: 'number' }] },
+      map: { type: 'object', additionalProperties: {} },
+      both: { allOf: [{ $ref: '#/$defs/Any' }, { properties: { deep: { type: 'string' } } }] }
+    },
+    $defs: { Any: { type: 'string' } }
+  })
+})
+
+test('a schema that has all its types goes out byte for byte as it came', () => {
+  const schema = {
+    properties: {
+      enum: { items: { type: 'string' }, type: 'array' },
+      anyOf: { description: 'x', anyOf: [{ const: 'a', type: 'string' }, { $ref: '#/$defs/B' }] },
+      data: { type: 'object', default: { properties: { a: {} } }, additionalProperties: { type: 'string' } }
+    },
+    $defs: { B: { type: 'null' } },
+    type: 'object',
+    required: ['enum']
+  }
+
+  assert.equal(JSON.stringify(typedSchema(schema)), JSON.stringify(schema))
 })
 
 test('thousands of alternatives become one object at once; equal ones count once', () => {
