@@ -27,7 +27,8 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 }
 
 /** Finish reasons by which upstreams say that they broke down, or that the model made a call that is none. */
-const failures = /^(error|network_error|insufficient_system_resource)$|malformed_function_call|unexpected_tool_call/i
+const failures =
+  /^(error|network_error|insufficient_system_resource)$|malformed_(function_call|response)|(unexpected|too_many)_tool_calls?|missing_thought_signature/i
 
 /** The error that a chunk reports: at its top, in its choice, or as the reason of the end. */
 export function failureOf(event: object): unknown {

@@ -70,4 +70,10 @@ export const reasons: Readonly<Record<string, FinishReason>> = {
 }
 
 /** Finish reasons of an answer that broke off in a call: asked again, the model may make it right, whatever text came before. */
-export const brokenCalls: readonly string[] = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL']
+export const brokenCalls: readonly string[] = [
+  'MALFORMED_FUNCTION_CALL',
+  'UNEXPECTED_TOOL_CALL',
+  'TOO_MANY_TOOL_CALLS',
+  'MISSING_THOUGHT_SIGNATURE',
+  'MALFORMED_RESPONSE'
+]

@@ -262,7 +262,9 @@ test('reasons of other families have their meaning, those of a breakdown are err
     'network_error',
     'insufficient_system_resource',
     'MALFORMED_FUNCTION_CALL',
-    'function_call_filter: MALFORMED_FUNCTION_CALL'
+    'function_call_filter: MALFORMED_FUNCTION_CALL',
+    'TOO_MANY_TOOL_CALLS',
+    'MISSING_THOUGHT_SIGNATURE'
   ]) {
     assert.ok(failureOf({ choices: [{ delta: {}, finish_reason }] }))
   }

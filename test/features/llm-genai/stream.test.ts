@@ -87,7 +87,13 @@ test('a refused prompt and safety reasons are filtered, a reason that nobody kno
 })
 
 test('an answer that broke off in a call is asked for again, whatever text came before', async t => {
-  const reasons = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL']
+  const reasons = [
+    'MALFORMED_FUNCTION_CALL',
+    'UNEXPECTED_TOOL_CALL',
+    'TOO_MANY_TOOL_CALLS',
+    'MISSING_THOUGHT_SIGNATURE',
+    'MALFORMED_RESPONSE'
+  ]
   const end = (finishReason: string) => raw({ candidates: [{ finishReason, finishMessage: 'Malformed function call: print(' }] })
   const { run } = await bench(
     t,
