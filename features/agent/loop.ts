@@ -67,9 +67,10 @@ export interface TurnResult {
 
 /** Requests that `modelError` may send again within one step. */
 const maxRecoveries = 5
-/** Answers in a row that the provider may pause, or cut inside a tool call. */
+/** Answers in a row that the provider may pause, cut inside a tool call, or send without the call that it says is there. */
 const maxPauses = 20
 const maxCuts = 3
+const maxLost = 3
 const finishNames: Readonly<Record<string, string>> = { completed: 'end_turn', tool_calls: 'tool_use', truncated: 'max_tokens' }
 
 const noCalls: CallsOutcome = { stop: false, last: [] }
@@ -83,6 +84,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   let attempt = 1
   let pauses = 0
   let cuts = 0
+  let losses = 0
   /** Id of the step that began and neither completed nor was interrupted; it may wait for its next attempt. */
   let open: string | undefined
   let text = ''
@@ -166,13 +168,15 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
 
   /** Records the response, runs its calls and completes the step. */
   const complete = async (response: Response, request: LlmRequest): Promise<'on' | 'over' | 'aborted' | ErrorInfo> => {
+    const { usage, timing, finish } = response
     // An answer that was cut at the token limit may hold half an argument list: its calls are not run, and the model is told.
-    const cut = response.finish.reason === 'truncated' && response.calls.length > 0
+    const cut = finish.reason === 'truncated' && response.calls.length > 0
     const calls = cut ? [] : response.calls
     const called = calls.length > 0
+    // Its provider made nothing of the call. The model may make it right; a provider that says so of every answer is taken at its text.
+    const lost = finish.reason === 'tool_calls' && !called && losses < maxLost
     if (called) await ports.record(...message(response.content, calls))
     const { stop, fault, last } = called ? await runCalls(ports, { turn_id, step }, calls, signal) : noCalls
-    const { usage, timing, finish } = response
     truncated = finish.reason === 'truncated'
     const facts = {
       reason: signal.aborted ? 'interrupted' : stop ? 'end_turn' : finishName(response, calls),
@@ -182,10 +186,11 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
       ...(usage ? { usage } : {}),
       ...timing
     }
-    const again = cut ? [reminder(turn_id, 'cut_call', cutText(response.calls))] : []
+    const again = cut ? [reminder(turn_id, 'cut_call', cutText(response.calls))] : lost ? [reminder(turn_id, 'lost_call', lostText)] : []
     const paused = finish.reason === 'paused' && !called && response.content.length > 0
     const said = called ? last : message(response.content, calls, cut)
-    if (!called && !cut && !paused && !signal.aborted && ports.closes()) {
+    const goesOn = called || cut || lost || paused
+    if (!goesOn && !signal.aborted && ports.closes()) {
       unsaved = [...said, stepEnd(facts)]
       return 'over'
     }
@@ -196,9 +201,10 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     if (stop) return 'over'
     pauses = paused ? pauses + 1 : 0
     cuts = cut ? cuts + 1 : 0
+    losses = lost ? losses + 1 : 0
     if (pauses > maxPauses) return unfinished('the provider paused its answer again and again')
     if (cuts > maxCuts) return unfinished('the answers were cut inside a tool call again and again: the output limit is too small for it')
-    return called || cut || paused || (await ports.more({ turn_id, step })) ? 'on' : 'over'
+    return goesOn || (await ports.more({ turn_id, step })) ? 'on' : 'over'
   }
 
   try {
@@ -257,6 +263,9 @@ function cutText(calls: readonly LlmToolCall[]): string {
   const names = [...new Set(calls.map(call => call.name))].join(', ')
   return `Your last answer reached the output limit inside a tool call (${names}). Nothing of it was run. Make the call again in smaller pieces, for example several edits in place of one.`
 }
+
+const lostText =
+  'Your last answer was to end in a tool call, but no call arrived, so nothing was run. Make the call again, or answer without one.'
 
 function finishName(response: Response, calls: readonly LlmToolCall[]): string {
   const { reason } = response.finish

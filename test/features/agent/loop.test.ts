@@ -214,6 +214,31 @@ test('a model whose every answer is cut inside a tool call does not go on for ev
   assert.ok(llm.requests.length < 8)
 })
 
+const lostCall = [
+  { type: 'text', text: 'I read it.' },
+  { type: 'finish', reason: 'tool_calls' }
+] as const
+
+test('an answer that claims a tool call and holds none is not the end: the model is told and asked again', async t => {
+  const llm = scriptedLlm([...lostCall], 'done')
+  const agent = await startAgent(t, llm)
+  await agent.prompt('go')
+  await agent.settled(1)
+  const finished = payloads(agent, 'turn.step.completed').map(step => step.finishReason)
+  assert.deepEqual([finished, payloads(agent, 'turn.ended')[0]?.reason], [['other', 'end_turn'], 'completed'])
+  const [answer, notice] = llm.requests[1]?.messages.slice(-2) ?? []
+  assert.match(JSON.stringify(answer?.content), /I read it/)
+  assert.match(JSON.stringify(notice?.content), /no call arrived/)
+})
+
+test('a provider that claims a tool call with every answer ends the turn all the same, with the last of them', async t => {
+  const llm = scriptedLlm(...Array.from({ length: 8 }, () => [...lostCall]))
+  const agent = await startAgent(t, llm)
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.deepEqual([payloads(agent, 'turn.ended')[0]?.reason, llm.requests.length], ['completed', 4])
+})
+
 test('answers that are cut now and then do not fail the turn, however often', async t => {
   const called = (n: number) => toolCalls({ id: `c${n}`, name: 'Echo' })
   const llm = scriptedLlm(...[1, 2, 3, 4].flatMap(n => [[...cutCall], called(n)]), 'done')

@@ -42,11 +42,20 @@ test('an answer that broke off in a call is asked for again, although a text cam
   const broken = [
     [genai, 'MALFORMED_FUNCTION_CALL'],
     [genai, 'UNEXPECTED_TOOL_CALL'],
+    [genai, 'MISSING_THOUGHT_SIGNATURE'],
     [chat, 'MALFORMED_FUNCTION_CALL']
   ] as const
   for (const [setup, finish] of broken) {
     const { requests, retries, ended } = await play(t, setup, [[{ text: 'I call.' }, { finish }], [{ text: 'done' }]])
 
     assert.deepEqual([requests, retries, ended?.reason], [2, 1, 'completed'], `${setup.protocol} ${finish}`)
+  }
+})
+
+test('an answer that ends with a call which never came is followed by another request', async t => {
+  for (const finish of ['tool_calls', 'function_call']) {
+    const { requests, ended } = await play(t, chat, [[{ text: 'I call.' }, { finish }], [{ text: 'done' }]])
+
+    assert.deepEqual([requests, ended?.reason], [2, 'completed'], finish)
   }
 })
