@@ -80,10 +80,11 @@ function decoded(bytes: Buffer, place: Place): TextFile {
 
 /** The changed text. Files with CR LF throughout are edited as if they had LF, and keep their CR LF. */
 function edit(
-  { text: original, style: { crlf } }: TextFile,
+  { text: original, style: { endings } }: TextFile,
   args: Arguments,
   place: Place
 ): { readonly text: string; readonly count: number } {
+  const crlf = endings === 'CR LF'
   const plain = (text: string) => (crlf ? text.replaceAll('\r\n', '\n') : text)
   const view = plain(original)
   let old = plain(args.old_string)

@@ -5,9 +5,11 @@ export interface TextStyle {
   readonly encoding: 'utf-8' | 'utf-16le' | 'utf-16be'
   /** A byte order mark stands at the beginning. */
   readonly bom: boolean
-  /** Every line ends with CR LF, and there is one. */
-  readonly crlf: boolean
+  readonly endings: Endings
 }
+
+/** What ends the lines of a text: the same throughout or not, or nothing where there is one line. */
+type Endings = 'LF' | 'CR LF' | 'CR' | 'mixed' | 'none'
 
 export interface TextFile {
   /** Without the byte order mark. */
@@ -23,11 +25,16 @@ export function decodeText(bytes: Uint8Array): TextFile | undefined {
   try {
     const decoded = new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes)
     const bom = decoded.startsWith('\ufeff')
-    const crlf = decoded.includes('\r\n') && !/(?<!\r)\n|\r(?!\n)/.test(decoded)
-    return { text: bom ? decoded.slice(1) : decoded, style: { encoding, bom, crlf } }
+    return { text: bom ? decoded.slice(1) : decoded, style: { encoding, bom, endings: endingsOf(decoded) } }
   } catch {
     return undefined // not valid in its encoding
   }
+}
+
+function endingsOf(text: string): Endings {
+  if (!text.includes('\r')) return text.includes('\n') ? 'LF' : 'none'
+  if (!/(?<!\r)\n|\r(?!\n)/.test(text)) return 'CR LF'
+  return text.includes('\n') ? 'mixed' : 'CR'
 }
 
 /** The bytes of a text in this style. Line endings are written as they are in the text. `part`: to be added to a file that is there. */
@@ -39,16 +46,26 @@ export function encodeText(text: string, { encoding, bom }: TextStyle, part = fa
 }
 
 /** A text with lone line feeds in the line endings of a file. */
-export function inStyle(text: string, style: TextStyle): string {
-  return style.crlf && !text.includes('\r') ? text.replaceAll('\n', '\r\n') : text
+export function inStyle(text: string, { endings }: TextStyle): string {
+  return endings === 'CR LF' && !text.includes('\r') ? text.replaceAll('\n', '\r\n') : text
 }
 
-/** What was kept, in words; empty for plain UTF-8 with LF. */
-export function keptStyle({ encoding, bom, crlf }: TextStyle): string {
+/**
+ * What of the style of a file was kept when a text took its place, or (`part`) was added to it, and which line endings it lost by that, in
+ * words; empty for plain UTF-8 with LF.
+ */
+export function keptStyle({ encoding, bom, endings }: TextStyle, text: string, part = false): string {
+  const given = endingsOf(text)
+  const now = !part || endings === 'none' || endings === given ? given : given === 'none' ? endings : 'mixed'
   const kept = [
     ...(encoding === 'utf-8' ? [] : [encoding.toUpperCase()]),
     ...(bom ? ['byte order mark'] : []),
-    ...(crlf ? ['CR LF line endings'] : [])
+    ...(now === endings && now !== 'LF' && now !== 'none' ? [`${now} line endings`] : [])
   ]
-  return kept.length === 0 ? '' : ` (kept: ${kept.join(', ')})`
+  const isChanged = now !== endings && now !== 'none' && endings !== 'none'
+  const said = [
+    ...(kept.length > 0 ? [`kept: ${kept.join(', ')}`] : []),
+    ...(isChanged ? [`line endings were ${endings}, are ${now} now`] : [])
+  ]
+  return said.length === 0 ? '' : ` (${said.join('; ')})`
 }

@@ -50,11 +50,12 @@ export function createWrite(ports: FilePorts): Tool<typeof writeParameters> {
             if (!facts) await assertWritable(place, ops) // a file may stand where a directory is wanted
             if (isShared(facts) && !shared) throw new ToolRefusal(`${place.path} has another name by now. Make the call again.`)
             const style = await styleOf(place, ops)
-            const bytes = encodeText(inStyle(args.content, style), style, append && style.there)
+            const text = inStyle(args.content, style)
+            const bytes = encodeText(text, style, append && style.there)
             await (append ? ops.append(place.real, bytes) : ops.replace(place.real, bytes))
             const written = await ops.stat(place.real)
             if (written) files.record(place.real, written.mtimeMs)
-            return { output: `${append ? 'Appended' : 'Wrote'} ${bytes.length} bytes to ${place.path}${keptStyle(style)}` }
+            return { output: `${append ? 'Appended' : 'Wrote'} ${bytes.length} bytes to ${place.path}${keptStyle(style, text, append)}` }
           } catch (error) {
             throw refusal(error, place.path)
           }
@@ -71,5 +72,5 @@ const STYLE_BYTES = 10 * 1024 * 1024
 async function styleOf(place: Place, ops: FileOps): Promise<TextStyle & { readonly there: boolean }> {
   const facts = await ops.stat(place.real)
   const known = facts && facts.size > 0 && facts.size <= STYLE_BYTES ? decodeText(await ops.readAll(place.real)) : undefined
-  return { encoding: 'utf-8', bom: false, crlf: false, ...known?.style, there: known !== undefined }
+  return { encoding: 'utf-8', bom: false, endings: 'none', ...known?.style, there: known !== undefined }
 }

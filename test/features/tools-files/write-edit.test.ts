@@ -148,6 +148,24 @@ test('Write and Edit keep how a file is written down, and Write names it', async
   }
 })
 
+test('Write names line endings that change; Edit of a file with mixed ones leaves those of other lines', async t => {
+  const { call, put, cwd } = await files(t)
+  const read = (path: string) => readFile(join(cwd, path), 'utf8')
+  const write = async (path: string, content: string, mode = 'overwrite') => (await call('Write', { path, content, mode })).output
+  for (const path of ['mixed.txt', 'unix.txt', 'mac.txt']) {
+    await put(path, path === 'mixed.txt' ? 'a\r\nb\nc\r\n' : path === 'unix.txt' ? 'a\nb\n' : 'a\rb\r')
+    await call('Read', { path })
+  }
+
+  assert.match((await call('Edit', { path: 'mixed.txt', old_string: 'b\nc', new_string: 'B\nC' })).output, /^Replaced 1/)
+  assert.equal(await read('mixed.txt'), 'a\r\nB\nC\r\n')
+  assert.match(await write('mixed.txt', 'd\n', 'append'), /mixed\.txt \(kept: mixed line endings\)$/)
+  assert.match(await write('mixed.txt', 'a\nb\n'), /Wrote 4 bytes to .*mixed\.txt \(line endings were mixed, are LF now\)$/)
+  assert.match(await write('mixed.txt', 'a\nb\n'), /mixed\.txt$/)
+  assert.match(await write('unix.txt', 'c\r\n', 'append'), /unix\.txt \(line endings were LF, are mixed now\)$/)
+  assert.match(await write('mac.txt', 'one line'), /mac\.txt$/)
+})
+
 test('Write takes line endings that the text itself has, and replaces what is no text by plain UTF-8', async t => {
   const { call, put, cwd } = await files(t)
   await put('dos.txt', 'a\r\nb\r\n')
