@@ -13,8 +13,13 @@ export interface FoundModel {
   readonly key: string
   /** The provider's own name for it. */
   readonly model: string
-  /** What discovery owns of the record; fields of `discovered` that are missing here are taken out of it. */
+  /** What discovery owns of the record; fields of `discovered` that are missing here are taken out of it. Without a size: see `isSized`. */
   readonly fields: Table
+}
+
+/** The list says how many tokens the model reads. One without makes no alias, and leaves one that is there as it is. */
+export function isSized({ fields }: FoundModel): boolean {
+  return fields.max_context_size !== undefined
 }
 
 /** Fields that a refresh writes. Everything else of a record is the user's, `overrides` above all. */
@@ -31,7 +36,7 @@ export const discovered = [
 /**
  * Models of an answer (`{ data: [...] }`, `{ models: [...] }`, or the list itself), by their ids; at most 5,000. Entries without a name
  * that a model may have and those that answer with no text are left out, of two with one id the last counts, values that make no sense
- * count as not stated. Rejects with FetchProblem when the answer is no model list or a model has no context length under any of the names
+ * count as not stated. Rejects with FetchProblem when the answer is no model list, or no model has a context length under any of the names
  * that servers give it.
  */
 export async function readModelList(answer: unknown): Promise<FoundModel[]> {
@@ -45,7 +50,10 @@ export async function readModelList(answer: unknown): Promise<FoundModel[]> {
     const id = isTable(item) ? idOf(item) : ''
     if (!isModelName(id) || !isTable(item) || !answersText(item)) continue
     const max_context_size = contextOf(item)
-    if (max_context_size === undefined) throw new FetchProblem(`model ${id.slice(0, 100)} has no context_length`)
+    if (max_context_size === undefined) {
+      found.set(id, { key: id, model: id, fields: {} })
+      continue
+    }
     const efforts = isTable(item.think_efforts) && item.think_efforts.support === true ? item.think_efforts : {}
     found.set(id, {
       key: id,
@@ -61,7 +69,10 @@ export async function readModelList(answer: unknown): Promise<FoundModel[]> {
       }
     })
   }
-  return [...found.values()]
+  const all = [...found.values()]
+  const [first] = all
+  if (first && !all.some(isSized)) throw new FetchProblem(`model ${first.model.slice(0, 100)} has no context_length`)
+  return all
 }
 
 /** Some servers name a model by its path in their API. */

@@ -1,6 +1,6 @@
 /** The providers and models of a configuration table, opened once for many changes. Records that are there are replaced, never edited. */
 import { isDeepStrictEqual } from 'node:util'
-import { discovered, type FoundModel } from './discovery.ts'
+import { discovered, type FoundModel, isSized } from './discovery.ts'
 import { aliasOf } from './record-builder.ts'
 import { isTable, movePool, putRows, rowsOf, type Table, without } from './tables.ts'
 
@@ -101,6 +101,7 @@ export class Draft {
     for (const one of found) {
       const alias = below + one.key
       listed.add(alias)
+      if (!isSized(one)) continue
       const there = this.#models.get(alias)
       const before = aliases.has(alias) ? (there as Table) : undefined
       if (there !== undefined && !before) continue

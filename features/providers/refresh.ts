@@ -4,6 +4,7 @@ import type { Config } from '../config/index.ts'
 import { modelsSection, type ProviderRecord, providersSection } from '../llm/index.ts'
 import { missing } from './changes.ts'
 import type { RefreshReport } from './contract.ts'
+import { type FoundModel, isSized } from './discovery.ts'
 import { FetchProblem } from './fetch.ts'
 import { type RefreshOutcome, registryOutcomes, settle, sift, writes } from './refresh-outcome.ts'
 import { askProvider, askRegistry, registryKeys, type SourceParts, sourceOf } from './sources.ts'
@@ -15,7 +16,7 @@ export type RefreshScope = 'all' | 'logins' | { readonly id: string }
 /** What a round needs from around it. */
 export interface RefreshParts extends SourceParts {
   readonly config: Pick<Config, 'get' | 'reload' | 'update'>
-  readonly log: Pick<Logger, 'error'>
+  readonly log: Pick<Logger, 'error' | 'warn'>
   /** Providers that the file does not hold. */
   readonly fromEnvironment: (provider_id: string) => boolean
   /** Endpoint of the managed service, if one is set. */
@@ -84,14 +85,11 @@ export class Refresher {
       if (kind === 'static') questions.push(async () => [{ kind: 'unchanged', id }])
       else if (kind !== 'registry') {
         questions.push(() =>
-          this.#answer([id], async () => [
-            {
-              kind: 'listed',
-              id,
-              asked: record,
-              found: await askProvider(id, record, kind === 'login' ? 'login' : 'key', this.#parts, signal)
-            }
-          ])
+          this.#answer([id], async () => {
+            const found = await askProvider(id, record, kind === 'login' ? 'login' : 'key', this.#parts, signal)
+            this.#nameLeftOut(id, found)
+            return [{ kind: 'listed', id, asked: record, found }]
+          })
         )
       } else {
         const { url } = record.source!
@@ -114,6 +112,13 @@ export class Refresher {
       rows.map(([id]) => id),
       async () => registryOutcomes(url, await askRegistry(url, keys, this.#parts, signal), rows, whole, config.get(providersSection))
     )
+  }
+
+  #nameLeftOut(provider_id: string, found: readonly FoundModel[]): void {
+    const models = found.filter(one => !isSized(one)).map(({ model }) => model.slice(0, 100))
+    if (models.length === 0) return
+    const told = { provider_id, count: models.length, models: models.slice(0, 20) }
+    this.#parts.log.warn(told, 'models without a context_length were left out')
   }
 
   /** A question that fails is an outcome of the providers it was asked for; the others go on. */

@@ -95,6 +95,24 @@ test('a list that is damaged in parts is read as far as it makes sense', async t
   assert.deepEqual((await call(refreshProviders)).data.unchanged, ['one'])
 })
 
+test('a model without a size is left out and named in the log, and its alias stays as it is; the others are read', async t => {
+  const { url } = await listServer(t, () => ({ data: [{ id: 'f' }, { id: 'g' }, { id: 'm', context_length: 10 }] }))
+  const own = '[models."one/g"]\nprovider = "one"\nmodel = "g"\nmax_context_size = 77\ndisplay_name = "Mine"\n'
+  const logged: string[] = []
+  const { call, file } = await start(t, { toml: discovering(url, own), logged })
+
+  const { data } = await call(refreshProviders)
+
+  assert.deepEqual(data, { changed: [{ provider_id: 'one', provider_name: 'one', added: 1, removed: 0 }], unchanged: [], failed: [] })
+  assert.deepEqual((await file()).models, {
+    'one/g': { provider: 'one', model: 'g', max_context_size: 77, display_name: 'Mine' },
+    'one/m': { provider: 'one', model: 'm', max_context_size: 10, capabilities: ['tool_use'] }
+  })
+  assert.deepEqual((await call(refreshProviders)).data.unchanged, ['one'])
+  const told = logged.find(line => line.includes('without a context_length')) ?? '{}'
+  assert.deepEqual((JSON.parse(told) as { models?: unknown }).models, ['f', 'g'])
+})
+
 test('a registry that moves a provider moves it here, and its withdrawal takes every pointer along', async t => {
   const entry = (id: string, api: string) => ({ id, name: id, api, type: 'compat_chat', models: { m: { id: 'm' } } })
   let listed: object = { a: entry('a', 'https://a.example'), b: entry('b', 'https://b.example') }

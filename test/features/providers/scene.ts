@@ -29,7 +29,8 @@ export async function start(
     home,
     more = [],
     last = [],
-    now
+    now,
+    logged
   }: {
     toml?: string
     home?: string
@@ -37,12 +38,19 @@ export async function start(
     more?: readonly Pack[]
     last?: readonly Pack[]
     now?: () => Date
+    /** Gets the lines of the log from warnings on. */
+    logged?: string[]
   } = {}
 ): Promise<Scene> {
   const place = home ?? (await freshDir())
   const path = join(place, 'config.toml')
   if (toml !== undefined) await writeFile(path, toml)
-  const kernel = await startTestKernel(t, { packs: [...more, ...packs, ...last], home: place, ...(now && { now }) })
+  const kernel = await startTestKernel(t, {
+    packs: [...more, ...packs, ...last],
+    home: place,
+    ...(now && { now }),
+    ...(logged && { log: { level: 'warn', to: { write: line => void logged.push(line) } } })
+  })
   const text = () => readFile(path, 'utf8')
   return { ...kernel, toml: text, file: async () => readToml(await text()) }
 }
