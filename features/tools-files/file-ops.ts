@@ -1,6 +1,6 @@
 /** The file system as the file tools need it; another implementation (a remote machine, a test) can stand in. */
 import { createReadStream } from 'node:fs'
-import { access, appendFile, constants, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { access, appendFile, constants, mkdir, readFile, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { replaceFile } from '../../kernel/index.ts'
 import { leadsTo } from '../tools/index.ts'
@@ -19,8 +19,10 @@ export interface FileOps {
   stat(path: string): Promise<FileFacts | undefined>
   /** Where the path leads, also when nothing is there yet. */
   leadsTo(path: string): Promise<string>
-  /** Whether the file, or what is in the directory, may be changed. */
+  /** Whether the file may be changed. */
   mayWrite(path: string): Promise<boolean>
+  /** Whether files may be made in the directory. */
+  mayFill(path: string): Promise<boolean>
   /** The bytes in chunks. */
   read(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>
   readAll(path: string): Promise<Buffer>
@@ -29,6 +31,15 @@ export interface FileOps {
   /** Makes missing directories and the file. */
   append(path: string, content: Uint8Array): Promise<void>
 }
+
+/** Types of file systems (`statfs`) in which the kernel makes all files, whatever the mode of a directory says: proc and sysfs. */
+const kernelFiles = [0x9fa0, 0x62656572]
+
+const mayWrite = (path: string) =>
+  access(path, constants.W_OK).then(
+    () => true,
+    () => false // whatever the reason, writing would fail for it, too
+  )
 
 export const nodeFileOps: FileOps = {
   async stat(path) {
@@ -46,13 +57,11 @@ export const nodeFileOps: FileOps = {
     }
   },
   leadsTo,
-  async mayWrite(path) {
-    try {
-      await access(path, constants.W_OK)
-      return true
-    } catch {
-      return false // whatever the reason, writing would fail for it, too
-    }
+  mayWrite,
+  async mayFill(path) {
+    if (!(await mayWrite(path))) return false
+    const found = await statfs(path).catch(() => undefined) // not every system tells
+    return found === undefined || !kernelFiles.includes(found.type)
   },
   read: (path, signal) => createReadStream(path, { highWaterMark: 256 * 1024, signal }) as AsyncIterable<Buffer>,
   readAll: path => readFile(path),

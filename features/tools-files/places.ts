@@ -65,7 +65,7 @@ export async function assertWritable(place: Place, ops: FileOps): Promise<void> 
   const dir = await existing(dirname(place.real), ops)
   if ((await ops.stat(dir))?.kind !== 'directory') throw new ToolRefusal(`${dir} is not a directory.`)
   const there = (await ops.stat(place.real)) !== undefined
-  if (!((there && (await ops.mayWrite(place.real))) || (await ops.mayWrite(dir)))) throw new ToolRefusal(`No permission for ${place.path}.`)
+  if (!((there && (await ops.mayWrite(place.real))) || (await ops.mayFill(dir)))) throw new ToolRefusal(`No permission for ${place.path}.`)
 }
 
 /** The path, or the nearest one above it that exists. */

@@ -66,6 +66,7 @@ test('no tool asks for an approval of a call that is refused anyway', async t =>
     ['Write', { path: 'dir', content: 'y' }, /not a regular file/],
     ['Write', { path: 'known.txt/below/x', content: 'y' }, /known\.txt is not a directory/],
     ['Write', { path: 'new.txt' }, /content/],
+    ...(process.platform === 'linux' ? [['Write', { path: '/proc/nope/x', content: 'y' }, /No permission/] as const] : []),
     ['Edit', { path: 'nothing.txt', old_string: 'a', new_string: 'b' }, /does not exist/],
     ['Edit', { path: 'unread.txt', old_string: 'x', new_string: 'b' }, /has not been read/],
     ['Edit', { path: 'known.txt', old_string: 'three', new_string: 'b' }, /not found/],
