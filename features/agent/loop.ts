@@ -67,10 +67,9 @@ export interface TurnResult {
 
 /** Requests that `modelError` may send again within one step. */
 const maxRecoveries = 5
-/** Answers in a row that the provider may pause, cut inside a tool call, or send without the call that it says is there. */
+/** Answers in a row that the provider may pause, or cut inside a tool call. */
 const maxPauses = 20
 const maxCuts = 3
-const maxLost = 3
 const finishNames: Readonly<Record<string, string>> = { completed: 'end_turn', tool_calls: 'tool_use', truncated: 'max_tokens' }
 
 const noCalls: CallsOutcome = { stop: false, last: [] }
@@ -84,7 +83,8 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   let attempt = 1
   let pauses = 0
   let cuts = 0
-  let losses = 0
+  /** The answer before lost its call. */
+  let lostBefore = false
   /** Id of the step that began and neither completed nor was interrupted; it may wait for its next attempt. */
   let open: string | undefined
   let text = ''
@@ -174,7 +174,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     const calls = cut ? [] : response.calls
     const called = calls.length > 0
     // Its provider made nothing of the call. The model may make it right; a provider that says so of every answer is taken at its text.
-    const lost = finish.reason === 'tool_calls' && !called && losses < maxLost
+    const lost = finish.reason === 'tool_calls' && !called && !lostBefore
     if (called) await ports.record(...message(response.content, calls))
     const { stop, fault, last } = called ? await runCalls(ports, { turn_id, step }, calls, signal) : noCalls
     truncated = finish.reason === 'truncated'
@@ -201,7 +201,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     if (stop) return 'over'
     pauses = paused ? pauses + 1 : 0
     cuts = cut ? cuts + 1 : 0
-    losses = lost ? losses + 1 : 0
+    lostBefore = lost
     if (pauses > maxPauses) return unfinished('the provider paused its answer again and again')
     if (cuts > maxCuts) return unfinished('the answers were cut inside a tool call again and again: the output limit is too small for it')
     return goesOn || (await ports.more({ turn_id, step })) ? 'on' : 'over'

@@ -236,7 +236,7 @@ test('a provider that claims a tool call with every answer ends the turn all the
   const agent = await startAgent(t, llm)
   await agent.prompt('go')
   await agent.settled(1)
-  assert.deepEqual([payloads(agent, 'turn.ended')[0]?.reason, llm.requests.length], ['completed', 4])
+  assert.deepEqual([payloads(agent, 'turn.ended')[0]?.reason, llm.requests.length], ['completed', 2])
 })
 
 test('answers that are cut now and then do not fail the turn, however often', async t => {
