@@ -11,8 +11,6 @@ export type Entry =
   | { readonly who: 'tool'; readonly id: string; readonly output: string }
 type Answer = Extract<Entry, { who: 'assistant' }>
 
-type Prompt = Extract<Entry, { who: 'user' }>
-
 export interface Conversation {
   readonly title: string
   readonly busy: boolean
@@ -29,10 +27,6 @@ export interface Conversation {
   readonly turn: number | undefined
   /** The step that runs has begun its entry at this place. */
   readonly open: number | undefined
-  /** Prompts that were steered into the turn and stand before its next step. */
-  readonly steered: readonly Prompt[]
-  /** Texts of prompts that wait. */
-  readonly queued: ReadonlyMap<string, string>
 }
 
 /** The state that a snapshot stands for. */
@@ -51,9 +45,7 @@ export function conversationOf(snapshot: Snapshot): Conversation {
     subagents: subagents.map(({ id, subagent_phase: phase }) => ({ id, phase })),
     entries,
     turn: flight?.turn_id,
-    open: flight && entries.at(-1)?.who === 'assistant' ? entries.length - 1 : undefined,
-    steered: (flight?.steered_prompts ?? []).map(({ prompt_id, content }) => ({ who: 'user', prompt_id, text: textOf(content) })),
-    queued: new Map()
+    open: flight && entries.at(-1)?.who === 'assistant' ? entries.length - 1 : undefined
   }
 }
 
@@ -122,30 +114,12 @@ function ofMain(before: Conversation, event: SessionEvent): Conversation {
   switch (event.type) {
     case 'prompt.submitted': {
       const { promptId, status, content } = event.payload
-      if (status === 'running') return asked(state, promptId, textOf(content))
-      return { ...state, queued: new Map([...state.queued, [promptId, textOf(content)]]) }
+      return status === 'queued' ? state : asked(state, promptId, textOf(content)) // it is told again when it does not wait any more
     }
-    case 'turn.started': {
-      const { turnId: turn, promptId, prompt } = event.payload
-      const next = { ...state, turn, open: undefined }
-      return promptId === undefined || prompt === undefined ? next : asked(next, promptId, prompt)
-    }
-    case 'prompt.steered': {
-      const { promptIds, content } = event.payload
-      // The content is that of all together; a client that has not heard them before has it as one.
-      const known = promptIds.every(id => state.queued.has(id))
-      const prompts = known
-        ? promptIds.map((id): Prompt => ({ who: 'user', prompt_id: id, text: state.queued.get(id) ?? '' }))
-        : [{ who: 'user' as const, prompt_id: promptIds[0], text: textOf(content) }]
-      const ids = new Set(state.steered.map(each => each.prompt_id))
-      return { ...state, steered: [...state.steered, ...prompts.filter(({ prompt_id }) => !ids.has(prompt_id))] }
-    }
+    case 'turn.started':
+      return { ...state, turn: event.payload.turnId, open: undefined }
     case 'turn.step.started':
-      return state.steered.reduce<Conversation>((next, { prompt_id, text }) => asked(next, prompt_id, text), {
-        ...state,
-        open: undefined,
-        steered: []
-      } as Conversation)
+      return { ...state, open: undefined }
     case 'assistant.delta':
       return answered(state, answer => ({ ...answer, text: answer.text + event.payload.delta }))
     case 'thinking.delta':
@@ -167,13 +141,13 @@ function ofMain(before: Conversation, event: SessionEvent): Conversation {
     case 'turn.step.completed':
       return { ...state, open: undefined }
     case 'turn.ended':
-      return { ...state, turn: undefined, open: undefined, steered: [] } // what was not taken waits again
+      return { ...state, turn: undefined, open: undefined }
     default:
       return { ...state, open }
   }
 }
 
-/** A prompt stands there from its acceptance on, or when its turn begins; a snapshot may have it already. */
+/** A prompt may have been told before, and a snapshot may have it already. */
 function asked(state: Conversation, prompt_id: string | undefined, text: string): Conversation {
   const isKnown = prompt_id !== undefined && state.entries.some(entry => entry.who === 'user' && entry.prompt_id === prompt_id)
   return isKnown ? state : { ...state, entries: [...state.entries, { who: 'user', prompt_id, text }] }

@@ -147,7 +147,7 @@ const prompt = { promptId: Type.String() }
 const At = Type.String({ format: 'date-time' })
 export const promptSubmitted = durable(
   'prompt.submitted',
-  'A prompt was accepted: `content` is what the user sent',
+  'A prompt was accepted: `content` is what the user sent. One that waited is told again when its turn begins, a step takes it, or it is blocked',
   Type.Object({
     ...prompt,
     userMessageId: Type.String(),

@@ -44,6 +44,13 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
   const at = new Date(record.time ?? 0)
   const event = <N extends AgentEventName>(name: N, payload: AgentEventPayload<N>) =>
     ({ name, type: agentEvents[name].type, payload, at }) as unknown as OwnEvent // name, type and payload belong together
+  /** Snapshots do not have what waits: who came meanwhile hears of it when it becomes a message. Clients go by its ids. */
+  const again = (promptId: string, status: 'running' | 'blocked') => {
+    const known = before.prompts.get(promptId)
+    if (!known) return []
+    const content = [...sentParts(known.content, known.origin)]
+    return [event('promptSubmitted', { promptId, content, userMessageId: promptId, status, createdAt: known.created_at })]
+  }
   switch (record.type) {
     case 'prompt.accepted': {
       const { prompt_id: promptId, origin, starts, queue_length } = record
@@ -87,9 +94,10 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
       return [{ ...work, at: over_at === undefined ? at : new Date(over_at) }, ...told]
     }
     case 'turn.started': {
-      const { turn_id: turnId, origin, prompt_id: promptId } = record
+      const { turn_id: turnId, origin, prompt_id: promptId, waited } = record
       const prompt = textOf(ownParts(before.prompts.get(promptId ?? '')?.content ?? [], origin))
       return [
+        ...(waited && promptId !== undefined ? again(promptId, 'running') : []),
         event('turnStarted', {
           turnId,
           origin: { ...origin },
@@ -100,7 +108,9 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
       ]
     }
     case 'message': {
-      const { origin, turn_id: turnId, content } = record
+      const { origin, turn_id: turnId, content, prompt_id: promptId, blocked } = record
+      // That of the turn's own prompt comes with the begin of the turn.
+      if (promptId !== undefined && promptId !== before.turn?.prompt_id) return again(promptId, blocked ? 'blocked' : 'running')
       if (origin?.kind !== 'hook_result') return []
       const facts = { hookEvent: String(origin.event), content: textOf(content ?? []), ...(origin.blocked ? { blocked: true } : {}) }
       return [event('hookResult', { ...(turnId === undefined ? {} : { turnId }), ...facts })]

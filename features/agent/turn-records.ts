@@ -10,15 +10,17 @@ import { hookResult, noticeMessage, reminder, userMessage } from './user-message
 const interruption =
   'The user interrupted the previous turn. Its output above is incomplete. Do not pick it up again unless the user asks for it.'
 
-/** A turn and the message that opens it. */
+/** A turn and the message that opens it. `waited`: its prompt was accepted earlier. */
 export function startRecords(
   turn_id: number,
-  head: Pick<QueuedPrompt, 'prompt_id' | 'origin'> | Pick<Notice, 'notice_id' | 'origin' | 'content'>
+  head: Pick<QueuedPrompt, 'prompt_id' | 'origin'> | Pick<Notice, 'notice_id' | 'origin' | 'content'>,
+  { waited = false } = {}
 ): CoreRecord[] {
   const { origin } = head
   if ('notice_id' in head) return [{ type: 'turn.started', turn_id, origin }, noticeMessage(turn_id, head)]
   const { prompt_id } = head
-  return [{ type: 'turn.started', turn_id, origin, prompt_id }, userMessage(turn_id, undefined, origin, prompt_id)]
+  const started = { type: 'turn.started', turn_id, origin, prompt_id, ...(waited ? { waited } : {}) } as const
+  return [started, userMessage(turn_id, undefined, origin, prompt_id)]
 }
 
 /** A prompt that gets no turn: its message, why, and its end. */

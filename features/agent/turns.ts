@@ -101,7 +101,7 @@ export class Turns {
     const head = this.queue.shift() ?? this.next()
     if (!head) return
     const turn_id = this.nextId()
-    this.begin(turn_id, head, () => this.#insist(startRecords(turn_id, head)))
+    this.begin(turn_id, head, () => this.#insist(startRecords(turn_id, head, { waited: true })))
   }
 
   /** The first prompt waits, and the session is at work, until packs have had their say; one that is withdrawn meanwhile is gone. */
@@ -118,7 +118,7 @@ export class Turns {
       const turn_id = this.nextId()
       const more = texts.map(({ event, text }) => hookResult(event, text, { turn_id }))
       await new Promise<void>(begun => {
-        this.begin(turn_id, item, () => this.#insist([...startRecords(turn_id, item), ...more]), { begun })
+        this.begin(turn_id, item, () => this.#insist([...startRecords(turn_id, item, { waited: true }), ...more]), { begun })
       })
       item.launched?.('running')
     }

@@ -65,7 +65,15 @@ export const message = defineRecord(
     blocked: Type.Optional(Type.Boolean({ description: 'a hook blocked the prompt: clients read it, the model never does' }))
   })
 )
-export const turnStarted = defineRecord('turn.started', Type.Object({ ...turn, origin: Origin, prompt_id: Type.Optional(Id) }))
+export const turnStarted = defineRecord(
+  'turn.started',
+  Type.Object({
+    ...turn,
+    origin: Origin,
+    prompt_id: Type.Optional(Id),
+    waited: Type.Optional(Type.Boolean({ description: 'its prompt had been accepted before' }))
+  })
+)
 export const turnEnded = defineRecord(
   'turn.ended',
   Type.Object({

@@ -283,6 +283,7 @@ test('a queued prompt starts after the running one; a steered one becomes the ne
     'prompt.queued',
     'prompt.steered',
     'turn.step.completed 1 end_turn',
+    'prompt.submitted running',
     'turn.step.started 2',
     'turn.step.completed 2 end_turn',
     'turn.ended completed',
@@ -301,10 +302,11 @@ test('a queued prompt starts after the running one; a steered one becomes the ne
   upstream.release()
   await page.next(frame => frame.type === 'prompt.completed' && frame.payload.promptId === four.prompt_id, from)
   const queued = sequence(page, id, from)
-  assert.deepEqual(queued.slice(queued.indexOf('turn.ended completed')).slice(0, 5), [
+  assert.deepEqual(queued.slice(queued.indexOf('turn.ended completed')).slice(0, 6), [
     'turn.ended completed',
     'event.session.work_changed busy turn none completed',
     'prompt.completed completed',
+    'prompt.submitted running',
     'turn.started',
     'event.session.work_changed busy turn none -'
   ])

@@ -60,7 +60,7 @@ test('a server that is stopped loses its session to another one and, when it goe
     ['cancelled', 'completed', 'completed']
   )
   const submitted = after.filter(frame => frame.type === 'prompt.submitted').map(frame => frame.payload.promptId)
-  assert.deepEqual(submitted, [hung.prompt_id, prompt_id, last_id])
+  assert.deepEqual([...new Set(submitted)], [hung.prompt_id, prompt_id, last_id])
   for (const { frames } of [there, late]) {
     const seen = frames.filter(frame => frame.session_id === id && frame.seq !== undefined && !frame.volatile).map(frame => frame.seq)
     assert.deepEqual(

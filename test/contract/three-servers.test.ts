@@ -162,8 +162,9 @@ test('three servers of one home agree after random work and kills, and a client 
       events.map(({ seq }) => seq),
       events.map((_, index) => index + 1)
     )
-    const submitted = events.filter(({ type }) => type === 'prompt.submitted').map(({ payload }) => payload.promptId as string)
-    assert.equal(new Set(submitted).size, submitted.length)
+    const told = events.filter(({ type }) => type === 'prompt.submitted')
+    const submitted = told.map(({ payload }) => payload.promptId as string)
+    assert.equal(new Set(told.map(({ payload }) => `${payload.promptId} ${payload.status}`)).size, told.length)
     for (const prompt of prompts) assert.ok(submitted.includes(prompt), `prompt ${prompt} of ${id} is lost`)
     for (const end = Date.now() + 5000; client.cursors.get(id)?.seq !== events.length && Date.now() < end; )
       await new Promise(resolve => setTimeout(resolve, 20))

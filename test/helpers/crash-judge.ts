@@ -86,7 +86,12 @@ export function judgeEvents(events: readonly Frame[], note: SessionNote): string
   if (events.some((event, at) => event.seq !== at + 1)) complaints.push(`numbers have holes: ${events.map(event => event.seq).join()}`)
   const now = new Map(events.map(event => [event.seq, JSON.stringify(event)]))
   for (const [seq, text] of note.events) if (now.get(seq) !== text) complaints.push(`event ${seq} was ${text}, is ${now.get(seq)}`)
-  const of = (type: string) => events.filter(event => event.type === type)
+  // A prompt that waited is told again.
+  const first = events.filter(
+    ({ type, payload }, at) =>
+      type !== 'prompt.submitted' || at === events.findIndex(event => event.type === type && event.payload.promptId === payload.promptId)
+  )
+  const of = (type: string) => first.filter(event => event.type === type)
   type Key = (payload: Frame['payload']) => unknown
   /** `over`: keys of what may have no end. */
   const pair = (first: string, second: string, key: Key, also: readonly string[] = [], over: readonly unknown[] = []) => {

@@ -18,7 +18,7 @@ export function orderFaults(frames: readonly Frame[]): string[] {
   const ended = new Set<string>()
   const calls = new Map<string, 'asked' | 'answered' | 'begun' | 'over'>()
   const requests = new Map<string, { readonly call: string | undefined; over: boolean }>()
-  const prompts = new Map<string, 'submitted' | 'running' | 'ended' | 'settled'>()
+  const prompts = new Map<string, 'queued' | 'submitted' | 'running' | 'ended' | 'settled'>()
   const tasks = new Map<string, boolean>()
   const children = new Map<string, 'spawned' | 'working' | 'over'>()
   const compacting = new Set<string>()
@@ -36,14 +36,16 @@ export function orderFaults(frames: readonly Frame[]): string[] {
     const inStep = () => own() && must(turn?.step !== undefined && !turn.retrying, 'no step runs')
     switch (type) {
       case 'prompt.submitted':
-        must(!prompts.has(payload.promptId), 'it was submitted before')
-        prompts.set(payload.promptId, 'submitted')
+        // Told again when it does not wait any more.
+        must(payload.status !== 'queued' || !prompts.has(payload.promptId), 'it was submitted before')
+        must([undefined, 'queued', 'submitted'].includes(prompts.get(payload.promptId)), 'its turn began, or it is over')
+        prompts.set(payload.promptId, payload.status === 'queued' ? 'queued' : 'submitted')
         break
       case 'turn.started':
         must(turn === undefined, `turn ${turn?.id} has not ended`)
         must(!ended.has(`${agent} ${payload.turnId}`), 'it had ended')
         if (payload.promptId !== undefined) {
-          must(prompts.get(payload.promptId) === 'submitted', 'its prompt was not submitted')
+          must(prompts.get(payload.promptId) === 'submitted', 'its prompt was not submitted, or not again behind waiting')
           prompts.set(payload.promptId, 'running')
         }
         turns.set(agent, { id: payload.turnId, prompt: payload.promptId, step: undefined, retrying: false, calls: new Set() })
@@ -140,7 +142,8 @@ export function orderFaults(frames: readonly Frame[]): string[] {
       case 'prompt.aborted': {
         const before = prompts.get(payload.promptId)
         const turnless = type === 'prompt.aborted' || payload.reason === 'blocked'
-        if (before !== undefined) must(before === 'ended' || (turnless && before === 'submitted'), `it is ${before}`)
+        if (before !== undefined)
+          must(before === 'ended' || (turnless && (before === 'queued' || before === 'submitted')), `it is ${before}`)
         prompts.set(payload.promptId, 'settled')
         break
       }

@@ -33,8 +33,9 @@ export class PageSession {
   turn: { readonly id: number } | undefined
   step: OpenStep | undefined
   readonly approvals = new Map<string, Json>()
-  readonly #queued = new Map<string, string>()
-  #steered: string[] = []
+  readonly #queued = new Set<string>()
+  /** Prompts that have their bubble: they may be told again. */
+  #drawn = new Set<string>()
   #lastStep = 0
   /** Length of what this turn has told, by kind of text: where the next delta has to begin. */
   #told = { thinking: 0, text: 0 }
@@ -50,12 +51,12 @@ export class PageSession {
     this.seq = snapshot.as_of_seq
     this.epoch = snapshot.epoch
     this.bubbles = bubblesOf(snapshot.messages.items)
-    for (const { id } of snapshot.messages.items) this.#queued.delete(id)
+    this.#drawn = new Set(snapshot.messages.items.map(({ id }: Json) => id))
+    for (const id of this.#drawn) this.#queued.delete(id)
     this.work = snapshot.session
     this.approvals.clear()
     for (const each of snapshot.pending_approvals) this.approvals.set(each.approval_id, each)
     this.#owed = undefined
-    this.#steered = []
     this.#lastStep = 0
     const flight = snapshot.in_flight_turn
     this.turn = flight ? { id: flight.turn_id } : undefined
@@ -100,14 +101,13 @@ export class PageSession {
     }
     switch (frame.type) {
       case 'prompt.submitted': {
-        const text = textOf(p.content)
         this.#expect(frame, p.promptId && p.userMessageId, 'both ids must be there')
-        if (p.status === 'queued') this.#queued.set(p.promptId, text)
-        else this.bubbles.push({ who: 'user', text })
+        if (p.status === 'queued') this.#queued.add(p.promptId)
+        else if (!this.#drawn.has(p.promptId)) this.bubbles.push({ who: 'user', text: textOf(p.content) })
+        if (p.status !== 'queued') this.#drawn.add(p.promptId)
         break
       }
       case 'prompt.steered':
-        this.#steered.push(textOf(p.content))
         for (const id of p.promptIds) this.#queued.delete(id)
         break
       case 'turn.started': {
@@ -116,8 +116,6 @@ export class PageSession {
         this.#told = { thinking: 0, text: 0 }
         this.#lastStep = 0
         this.#owed = 'start'
-        const waiting = this.#queued.get(p.promptId)
-        if (waiting !== undefined) this.bubbles.push({ who: 'user', text: waiting })
         this.#queued.delete(p.promptId)
         break
       }
@@ -126,7 +124,6 @@ export class PageSession {
         this.#expect(frame, !step || step.step === -1, 'a step is open')
         this.#expect(frame, this.#lastStep === 0 || p.step === this.#lastStep + 1, `step ${p.step} after ${this.#lastStep}`)
         this.#lastStep = p.step
-        for (const text of this.#steered.splice(0)) this.bubbles.push({ who: 'user', text })
         this.step = { step: p.step, thinking: '', text: '', bubble: undefined, started: new Set(), answered: new Set(), rebuilt: false }
         break
       case 'assistant.delta':

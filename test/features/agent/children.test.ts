@@ -118,6 +118,7 @@ test('after a crash a subagent is closed and begins nothing, an independent agen
   assert.deepEqual(ofTurns, [
     ['turn.ended', 'cancelled'],
     ['prompt.aborted', prompts[independent.id]?.[0]],
+    ['prompt.submitted', prompts[independent.id]?.[1]],
     ['turn.started', prompts[independent.id]?.[1]],
     ['turn.ended', 'completed'],
     ['prompt.completed', prompts[independent.id]?.[1]]

