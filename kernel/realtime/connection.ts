@@ -82,7 +82,7 @@ export class ClientConnection extends SlotHost implements Connection {
   readonly #hidden = new Map<string, Map<string, Hide>>()
   /** Sessions whose replay is due, with the number of those who bring one. */
   readonly #awaited = new Map<string, number>()
-  /** Events for everyone that wait for the first frame; undefined: it came, or takes too long. */
+  /** Events for everyone of sessions that it may know, which wait for the first frame; undefined: it came, or takes too long. */
   #early: { readonly event: SharedEvent; readonly foreign: boolean }[] | undefined = []
   /** Sessions that began under its eyes, until then: it has no cursor of them. */
   readonly #young = new Set<string>()
@@ -199,7 +199,7 @@ export class ClientConnection extends SlotHost implements Connection {
   /** Takes an event that reaches everyone. One that a replay brings is left to that. `foreign`: it comes from another server. */
   broadcast(event: SharedEvent, foreign = false): void {
     const early = this.#early
-    if (!early || (early.length === 0 && !this.#mayReplay(event))) {
+    if (!early || !this.#waits(event, early)) {
       const isHere = this.subscribed(event.session_id)
       if (!isHere && event.durable && this.#awaited.has(event.session_id)) return
       if (foreign && isHere) return // the session is here by now
@@ -211,11 +211,12 @@ export class ClientConnection extends SlotHost implements Connection {
     if (early.reduce((sum, { event: { frame } }) => sum + frame.length, 0) > earlyBytes) this.listen()
   }
 
-  /** The first frame may ask for a replay that brings it. */
-  #mayReplay({ durable, once, scope, session_id }: SharedEvent): boolean {
-    if (!durable || scope === 'global') return false
-    if (once !== undefined) this.#young.add(session_id)
-    return !this.#young.has(session_id)
+  /** The first frame may ask for a replay that brings it, or one of its session that waits. */
+  #waits({ durable, once, scope, session_id }: SharedEvent, early: readonly { readonly event: SharedEvent }[]): boolean {
+    if (scope === 'global') return false
+    if (durable && once !== undefined) this.#young.add(session_id)
+    if (this.#young.has(session_id)) return false
+    return durable || early.some(({ event }) => event.session_id === session_id)
   }
 
   /** Sends an event that reaches everyone, unless it was sent already and comes once. */

@@ -297,6 +297,28 @@ test('a client that says nothing yet hears at once of a session that begins, a s
   await client.next(({ session_id }) => session_id === 'old')
 })
 
+test('while something of a session waits for the first frame, global events and those of sessions that begin come at once', async t => {
+  const it = await startHub(t)
+  const passing = defineEvent({ ...worked, type: 'event.session.passing', durable: false })
+  const changed = defineEvent({ type: 'event.config.changed', scope: 'global', durable: true, payload: Type.Object({}) })
+  it.hub.setEvents([founded, worked, passing, changed])
+  for (const id of ['old', 'new']) await it.hub.open(id)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const client = await it.connect()
+  const heard = () => client.frames.flatMap(({ type, session_id }) => (session_id === undefined ? [] : `${session_id} ${type}`))
+  it.hub.emit(worked, {}, 'old')
+  it.hub.emit(passing, {}, 'old')
+  await it.hub.flushed()
+  it.hub.emit(founded, {}, 'new')
+  it.hub.emit(worked, {}, 'new')
+  await it.hub.flushed()
+  it.hub.emit(changed, {})
+  await it.hub.flushed()
+  await client.request('client_hello', {})
+  const atOnce = [`new ${founded.type}`, `new ${worked.type}`, `__global__ ${changed.type}`]
+  assert.deepEqual(heard(), [...atOnce, `old ${worked.type}`, `old ${passing.type}`])
+})
+
 test('a client that subscribes long after it connected gets the whole gap, also what it has heard as something for everyone', async t => {
   const it = await startHub(t)
   const { epoch } = await emitNotes(it, 3)
