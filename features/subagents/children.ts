@@ -99,7 +99,7 @@ export function createChildren({ agents, histories, maxDepth, maxRunning, maxAge
           )
         } else if (quiet?.(end)) await record(caller, suspended.of({ subagentId, reason: end.error ?? '' }))
         else if (end.status === 'failed' || !isExpected(signal)) await record(caller, failed.of({ subagentId, error: end.error ?? '' }))
-        else await record(caller, stopped.of({ subagentId }))
+        else await record(caller, stopped.of({ subagentId, ...(isCut(signal) ? { with_turn: true } : {}) }))
         return end
       } finally {
         running.delete(host.id)
@@ -157,6 +157,8 @@ function delegates({ tools, disallowed_tools = [] }: AgentProfile): boolean {
 
 /** Somebody ended it, or nobody is left to wait. Who takes longer than it may has failed. */
 const isExpected = ({ reason }: AbortSignal): boolean => !(reason instanceof TaskStopped) || !['timeout', 'output'].includes(reason.why)
+/** The turn of the caller ended first. */
+const isCut = ({ aborted, reason }: AbortSignal): boolean => aborted && (!(reason instanceof TaskStopped) || reason.why === 'turn')
 const reasonOf = ({ reason }: AbortSignal): string => (reason instanceof Error ? reason.message : 'it was stopped')
 
 /** The longer answer with what both took. One that failed or was cut leaves the short one, which is an answer, too. */

@@ -31,7 +31,13 @@ export const suspended = defineRecord('subagent.suspended', Suspended)
 export const completed = defineRecord('subagent.completed', Completed)
 export const failed = defineRecord('subagent.failed', Failed)
 /** It is over, and whoever waited knows: nothing is told. */
-export const stopped = defineRecord('subagent.stopped', Type.Object({ subagentId: Type.String() }))
+export const stopped = defineRecord(
+  'subagent.stopped',
+  Type.Object({
+    subagentId: Type.String(),
+    with_turn: Type.Optional(Type.Boolean({ description: 'the turn that waited for it was cut, and ends next' }))
+  })
+)
 /** It goes on in the background. */
 export const detached = defineRecord('subagent.detached', Type.Object({ subagentId: Type.String() }))
 
@@ -104,6 +110,7 @@ export const rosterState: StateSpec<Roster> = {
       return change(record.subagentId, { ...end, output_preview: record.error.slice(0, previewChars) })
     }
     if (stopped.is(record)) {
+      if (record.with_turn) return state // the end of that turn says how it ended
       const end = { subagent_phase: 'failed', status: 'cancelled', completed_at: at, over: true } as const
       return change(record.subagentId, end)
     }
@@ -113,7 +120,7 @@ export const rosterState: StateSpec<Roster> = {
     const core = coreRecord(record)
     if (core?.type === 'turn.started') return { entries: state.entries.filter(({ over, hidden }) => !over && hidden) }
     if (core?.type === 'turn.ended' && core.reason !== 'completed') {
-      const end = { subagent_phase: 'failed', status: 'failed', completed_at: at, output_preview: `The turn was ${core.reason}` } as const
+      const end = { subagent_phase: 'failed', status: 'failed', completed_at: at, output_preview: `Main turn ${core.reason}` } as const
       return { entries: state.entries.map(entry => (entry.hidden || entry.over ? entry : { ...entry, ...end })) }
     }
     return state

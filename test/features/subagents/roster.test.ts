@@ -67,12 +67,13 @@ test('how a subagent is at work and how it ended: each has its phase, status and
 test('what was over when its turn was cut stays as it ended; what was at work has failed with the turn', () => {
   const cut = { type: 'turn.ended', turn_id: 0, reason: 'cancelled', duration_ms: 1, steps: 1 }
   const done = completed.of({ subagentId: 'done', resultSummary: 'yes' })
-  const found = shown(begin('done'), begin('cut'), done, cut)
+  const found = shown(begin('done'), begin('cut'), begin('stopped'), done, stopped.of({ subagentId: 'stopped', with_turn: true }), cut)
   assert.deepEqual(
     found.map(({ id, status, output_preview }) => [id, status, output_preview]),
     [
       ['done', 'completed', 'yes'],
-      ['cut', 'failed', 'The turn was cancelled']
+      ['cut', 'failed', 'Main turn cancelled'],
+      ['stopped', 'failed', 'Main turn cancelled']
     ]
   )
 })

@@ -244,7 +244,12 @@ test('who aborts a turn ends the agents that it waits for', async t => {
     ['cancelled', 'cancelled']
   )
   assert.equal(scene.of('subagent.failed').length, 0)
-  assert.equal((await scene.call(readSession, { params: { session_id: scene.session_id } })).data.busy, false)
+  const { session, subagents } = (await scene.call(readSnapshot, { params: { session_id: scene.session_id } })).data
+  assert.equal(session.busy, false)
+  assert.deepEqual(
+    subagents.map(({ status, subagent_phase, output_preview }) => [status, subagent_phase, output_preview]),
+    [['failed', 'failed', 'Main turn cancelled']]
+  )
 })
 
 test('who aborts the prompt of an agent in the background has cancelled its task', async t => {
