@@ -95,7 +95,8 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
     }
     case 'turn.started': {
       const { turn_id: turnId, origin, prompt_id: promptId, waited } = record
-      const prompt = textOf(ownParts(before.prompts.get(promptId ?? '')?.content ?? [], origin))
+      const content = isUserInput(origin) ? before.prompts.get(promptId ?? '')?.content : undefined
+      const prompt = textOf(ownParts(content ?? [], origin))
       return [
         ...(waited && promptId !== undefined ? again(promptId, 'running') : []),
         event('turnStarted', {

@@ -105,6 +105,14 @@ test('an agent hands work to another one and gets its answer, once, and clients 
     'tool.result main',
     'turn.ended main'
   ])
+  // What an agent asks of another one is nothing that somebody typed.
+  assert.deepEqual(
+    scene.of('turn.started').map(({ origin, prompt }) => [origin, prompt]),
+    [
+      [{ kind: 'user' }, 'start somebody'],
+      [{ kind: 'system_trigger', name: 'subagent' }, undefined]
+    ]
+  )
   const [result] = scene.of('tool.result')
   assert.match(String(result?.output), /^agent_id: agent-0\nsubagent_type: explore\nstatus: completed\n\nfound it/)
   assert.equal(scene.of('subagent.completed')[0]?.resultSummary, long('found it'))
