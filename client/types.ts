@@ -584,6 +584,22 @@ export interface AgentCreatedEvent {
     type: 'agent.created'
   }
 }
+export interface AgentDisposedEvent {
+  type: 'agent.disposed'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    type: 'agent.disposed'
+  }
+}
 export interface AgentStatusUpdatedEvent {
   type: 'agent.status.updated'
   /** number of the last durable event */
@@ -5694,6 +5710,7 @@ export interface paths {
 /** Event frames by type. */
 export interface Events {
   'agent.created': AgentCreatedEvent
+  'agent.disposed': AgentDisposedEvent
   'agent.status.updated': AgentStatusUpdatedEvent
   'assistant.delta': AssistantDeltaEvent
   'compaction.blocked': CompactionBlockedEvent

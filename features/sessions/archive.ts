@@ -13,6 +13,8 @@ interface ArchivePorts {
   readonly table: SessionTable
   readonly catalog: Catalog
   readonly now: () => Date
+  /** Tells that the agents of a loaded session are over; resolves when clients have heard of it. */
+  readonly disposed: (session: Session) => Promise<void>
   /** Tells that a session of this workspace was archived. */
   readonly archived: (workspace_id: string, id: string) => void
   readonly ownerOf: (id: string) => Promise<Place | undefined>
@@ -46,11 +48,16 @@ export class Archive {
 
   /** Of a session of this server, loaded or not. Its running work ends first. */
   async archiveHere(id: string): Promise<void> {
-    const { table, catalog, now, archived } = this.#ports
-    const change: Change = state => (state.archived ? state : { ...state, archived: true, archived_at: now().toISOString() })
+    const { table, catalog, now, disposed, archived } = this.#ports
+    let isNew = false
+    const change: Change = state => {
+      isNew = !state.archived
+      return isNew ? { ...state, archived: true, archived_at: now().toISOString() } : state
+    }
     await table.patch(id, change, async session => {
       if (session.writable) await table.archiving(session)
       await changeLoaded(session, change)
+      if (isNew) await disposed(session)
     })
     const workspace_id = (await catalog.find(id))?.workspace_id
     if (workspace_id !== undefined) archived(workspace_id, id)

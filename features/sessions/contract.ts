@@ -306,6 +306,15 @@ export const agentCreated = defineEvent({
   payload: Type.Object({})
 })
 
+export const agentDisposed = defineEvent({
+  type: 'agent.disposed',
+  summary: 'The session of `agentId` was archived; a restored one has its agents as they were',
+  scope: 'session',
+  durable: true,
+  unfiltered: true,
+  payload: Type.Object({})
+})
+
 /** `<home>/sessions/<workspace_id>/<session_id>/state.json` */
 export const stateStore = defineStore({
   name: 'sessions',

@@ -1,19 +1,20 @@
 /** What clients are told of sessions (contract 3, Session events). */
 import type { PackContext } from '../../kernel/index.ts'
-import { agentCreated, sessionArchived, sessionCreated, sessionMetaUpdated, statusChanged, workChanged } from './contract.ts'
+import { agentCreated, agentDisposed, sessionArchived, sessionCreated, sessionMetaUpdated, statusChanged, workChanged } from './contract.ts'
 import type { LiveSessionPorts } from './live.ts'
 import type { Session } from './service.ts'
 import { sessionObject } from './view.ts'
 
 type Told = Pick<LiveSessionPorts, 'workChanged' | 'statusChanged' | 'metaUpdated' | 'agentCreated'>
 
-export function sessionEvents(ctx: Pick<PackContext, 'event'>) {
+export function sessionEvents(ctx: Pick<PackContext, 'event' | 'streams'>) {
   const emitCreated = ctx.event(sessionCreated)
   const emitArchived = ctx.event(sessionArchived)
   const emitMeta = ctx.event(sessionMetaUpdated)
   const emitWork = ctx.event(workChanged)
   const emitStatus = ctx.event(statusChanged)
   const emitAgentCreated = ctx.event(agentCreated)
+  const emitAgentDisposed = ctx.event(agentDisposed)
   const live: Told = {
     workChanged(session, work) {
       const reason = session.state.last_turn_reason
@@ -33,6 +34,11 @@ export function sessionEvents(ctx: Pick<PackContext, 'event'>) {
       const object = sessionObject(session.state, session.work)
       emitCreated({ session: object }, session.id)
       return object
+    },
+    /** The loaded session of these agents was archived; resolves when that was told. */
+    async disposed(session: Session) {
+      for (const { id: subject } of session.agents()) emitAgentDisposed({}, { session_id: session.id, subject })
+      await ctx.streams.flushed(session.id)
     },
     /** It was archived, or deleted. */
     archived: (workspace_id: string, sessionId: string) => emitArchived({ workspace_id, sessionId })

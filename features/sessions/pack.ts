@@ -107,6 +107,7 @@ export default definePack({
       table,
       catalog,
       now: ctx.now,
+      disposed: session => events.disposed(session),
       archived: events.archived,
       ownerOf: id => owners.of(id),
       peers

@@ -2,7 +2,7 @@
 import type { SessionState } from '../sessions/index.ts'
 import type { RosterEntry } from './shapes.ts'
 
-export function rosterOf({ agents }: Pick<SessionState, 'agents'>): RosterEntry[] {
+export function rosterOf({ agents, archived_at }: Pick<SessionState, 'agents' | 'archived_at'>): RosterEntry[] {
   const others = Object.keys(agents)
     .filter(id => id !== 'main')
     .sort((a, b) => numberOf(a) - numberOf(b) || (a < b ? -1 : 1))
@@ -13,7 +13,8 @@ export function rosterOf({ agents }: Pick<SessionState, 'agents'>): RosterEntry[
       agentId,
       type: record?.type ?? 'main',
       ...(record?.parent_agent_id === undefined ? {} : { parentAgentId: record.parent_agent_id }),
-      ...(label === undefined ? {} : { label })
+      ...(label === undefined ? {} : { label }),
+      ...(archived_at === undefined ? {} : { disposedAt: archived_at })
     }
   })
 }
