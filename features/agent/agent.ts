@@ -26,7 +26,8 @@ import {
   PromptCompleted,
   type PromptInput,
   PromptMissing,
-  type PromptOutcome
+  type PromptOutcome,
+  type TurnOutcome
 } from './service.ts'
 import { statusOf, toldTokens } from './status.ts'
 import type { AtStop } from './stopping.ts'
@@ -150,22 +151,27 @@ export class AgentEngine implements Agent {
 
   async run(input: PromptInput, signal?: AbortSignal): Promise<PromptOutcome> {
     signal?.throwIfAborted()
-    let settled: NonNullable<QueuedPrompt['settled']> = () => {}
-    const outcome = new Promise<Omit<PromptOutcome, 'prompt_id'>>(resolve => {
-      settled = resolve
-    })
-    const { prompt_id } = (await this.#inOrder(() => this.#admission.accept(input, settled))).prompt
-    if (!signal) return { prompt_id, ...(await outcome) }
-    let abort = () => {}
-    const failed = new Promise<never>((_, reject) => {
-      abort = () => void this.#abortPrompt(prompt_id, isUserAbort(signal)).catch(reject)
-    })
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
+    const outcome = settling()
+    const { prompt_id } = (await this.#inOrder(() => this.#admission.accept(input, outcome.settled))).prompt
+    const end = (user: boolean) => this.#abortPrompt(prompt_id, user)
+    return { prompt_id, ...(await untilOver(outcome.ended, end, signal)) }
+  }
+
+  async runNotice(notice: Pick<NoticeInput, 'content' | 'origin'>, signal?: AbortSignal): Promise<TurnOutcome> {
+    signal?.throwIfAborted()
+    const { settled, ended } = settling()
+    const id = `msg_${this.#deps.newId()}`
+    const { ends } = this.#turns
+    ends.set(id, settled)
+    const end = async (user: boolean) => {
+      if (this.#turns.current?.id === id) await this.#turns.cancel(user)
+      else if (await this.withdrawNotice(id)) settled(neverRan)
+    }
     try {
-      return { prompt_id, ...(await Promise.race([outcome, failed])) }
+      await this.inject({ ...notice, id, admission: 'newTurn' })
+      return await untilOver(ended, end, signal)
     } finally {
-      signal.removeEventListener('abort', abort)
+      ends.delete(id)
     }
   }
 
@@ -302,11 +308,37 @@ export class AgentEngine implements Agent {
     await this.#turns.close()
     if (this.host.session.writable) this.host.session.leaves(this.host.id, this.#turns.next() !== undefined)
     for (const item of this.#turns.queue.items()) item.settled?.(neverRan)
+    for (const settled of this.#turns.ends.values()) settled(neverRan)
   }
 
   #inOrder<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#entering.then(work)
     this.#entering = done.catch(() => undefined) // the caller hears of it
     return done
+  }
+}
+
+/** How something ends, and who says so. */
+function settling() {
+  let settled: NonNullable<QueuedPrompt['settled']> = () => {}
+  const ended = new Promise<TurnOutcome>(resolve => {
+    settled = resolve
+  })
+  return { settled, ended }
+}
+
+/** `end`: ends it when the signal aborts, which may fail. */
+async function untilOver(ended: Promise<TurnOutcome>, end: (user: boolean) => Promise<void>, signal?: AbortSignal): Promise<TurnOutcome> {
+  if (!signal) return await ended
+  let abort = () => {}
+  const failed = new Promise<never>((_, reject) => {
+    abort = () => void end(isUserAbort(signal)).catch(reject)
+  })
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
+  try {
+    return await Promise.race([ended, failed])
+  } finally {
+    signal.removeEventListener('abort', abort)
   }
 }

@@ -97,6 +97,9 @@ export interface PromptOutcome {
   readonly usage: TokenUsage
 }
 
+/** The same of what no prompt began. */
+export type TurnOutcome = Omit<PromptOutcome, 'prompt_id'>
+
 /** What the agent is set to; persisted. */
 export interface AgentSettings {
   /** Model alias; undefined until bound. */
@@ -167,6 +170,8 @@ export interface Agent {
    * (`isUserAbort`). Rejects only when nothing was accepted: with what `submit` throws, or the reason of a signal that was aborted before.
    */
   run(input: PromptInput, signal?: AbortSignal): Promise<PromptOutcome>
+  /** As `run`, with a notice that has a turn of its own (`inject`): nobody is told of it as a prompt. */
+  runNotice(notice: Pick<NoticeInput, 'content' | 'origin'>, signal?: AbortSignal): Promise<TurnOutcome>
   /**
    * Gives the model a notice: durable before it resolves, delivered exactly once, told to nobody as a prompt. Prompts go before notices that
    * start a turn; notices keep their order. One that waits for the running turn keeps it going.

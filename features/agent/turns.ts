@@ -37,6 +37,8 @@ interface TurnsHost {
 export class Turns {
   /** Prompts that wait. */
   readonly queue = new PromptQueue()
+  /** Who hears how the turn of a notice ended, by its id. */
+  readonly ends = new Map<string, NonNullable<QueuedPrompt['settled']>>()
   readonly #agent: TurnsHost
   #current: Turn | undefined
   #stopped = false
@@ -262,6 +264,7 @@ export class Turns {
   #release(turn: Turn): void {
     if (this.#current === turn) this.#current = undefined
     for (const item of turn.taken()) item.settled?.(turn.outcome ?? neverRan)
+    this.ends.get(turn.id)?.(turn.outcome ?? neverRan)
     this.start()
   }
 

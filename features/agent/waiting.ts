@@ -64,6 +64,7 @@ export class WaitingPrompts {
     await this.withdraw([...this.#turns.queue.items(), ...steered].map(item => item.prompt_id))
     const notice_ids = this.#turns.notices.map(notice => notice.notice_id)
     if (notice_ids.length > 0) await this.#history.append(noticeDropped.of({ notice_ids }))
+    for (const id of notice_ids) this.#turns.ends.get(id)?.(neverRan)
   }
 
   /** The turn that takes these prompts. Throws PromptMissing. */

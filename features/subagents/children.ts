@@ -1,6 +1,6 @@
 /** Makes agents that work for others, lets them work, and puts on record what becomes of them. */
 import { defineSlot } from '../../kernel/index.ts'
-import { type AgentProfile, type Agents, defaultProfile, type PromptOutcome } from '../agent/index.ts'
+import { type AgentProfile, type Agents, defaultProfile, type TurnOutcome } from '../agent/index.ts'
 import type { Histories, HistoryRecord } from '../history/index.ts'
 import { sumUsage } from '../llm/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
@@ -108,10 +108,9 @@ export function createChildren({ agents, histories, maxDepth, maxRunning, maxAge
 
     async function run(prompt: string, signal: AbortSignal, why: typeof origin | { readonly kind: string }): Promise<ChildEnd> {
       try {
-        const ask = (text: string) => engine.run({ content: [{ type: 'text', text }], origin: why }, signal)
-        const first = await ask(prompt)
+        const first = await engine.run({ content: [{ type: 'text', text: prompt }], origin: why }, signal)
         const again = first.reason === 'completed' && isBuiltin(spec.profile) && first.text.length < shortAnswer && !first.truncated
-        return endOf(again ? better(first, await ask(more)) : first, signal)
+        return endOf(again ? better(first, await engine.runNotice({ content: more, origin: why }, signal)) : first, signal)
       } catch (error) {
         if (signal.aborted) return { status: 'cancelled', text: '', error: reasonOf(signal) }
         return { status: 'failed', text: '', error: error instanceof Error ? error.message : String(error) }
@@ -162,13 +161,13 @@ const isCut = ({ aborted, reason }: AbortSignal): boolean => aborted && (!(reaso
 const reasonOf = ({ reason }: AbortSignal): string => (reason instanceof Error ? reason.message : 'it was stopped')
 
 /** The longer answer with what both took. One that failed or was cut leaves the short one, which is an answer, too. */
-function better(short: PromptOutcome, second: PromptOutcome): PromptOutcome {
+function better(short: TurnOutcome, second: TurnOutcome): TurnOutcome {
   const isAnswer = second.reason === 'completed' && !second.truncated && second.text.length > 0
   const taken = isAnswer || second.reason === 'cancelled' ? second : short
   return { ...taken, usage: sumUsage(short.usage, second.usage) }
 }
 
-function endOf({ reason, error, text, truncated, usage }: PromptOutcome, signal: AbortSignal): ChildEnd {
+function endOf({ reason, error, text, truncated, usage }: TurnOutcome, signal: AbortSignal): ChildEnd {
   if (reason === 'completed' && truncated)
     return { status: 'failed', text: '', error: 'its answer was cut at the output limit of the model' }
   if (reason === 'completed') return { status: 'completed', text, usage }

@@ -154,3 +154,41 @@ test('nobody waits for an outcome for ever: archiving and shutting down end all 
     ]
   )
 })
+
+test('whoever runs a notice gets the outcome of its turn, and no client is told of a prompt', async t => {
+  const inside = insider()
+  const agent = await startAgent(t, scriptedLlm('all is well', hanging), { packs: [inside.pack] })
+  const main = await inside.main(agent)
+  const notice = { content: 'go on', origin: input.origin }
+  const { reason, text: said, turn_id } = await main.runNotice(notice)
+  assert.deepEqual([reason, said, turn_id], ['completed', 'all is well', 0])
+  assert.deepEqual(
+    agent.events.filter(({ type }) => type.startsWith('prompt.')),
+    []
+  )
+
+  const running = new AbortController()
+  const cut = main.runNotice(notice, running.signal)
+  const waiting = new AbortController()
+  const withdrawn = main.runNotice(notice, waiting.signal)
+  await agent.waitFor(({ type }) => type === 'assistant.delta')
+  waiting.abort()
+  assert.deepEqual([(await withdrawn).reason, (await withdrawn).turn_id], ['cancelled', undefined])
+  running.abort()
+  assert.deepEqual([(await cut).reason, (await cut).turn_id], ['cancelled', 1])
+})
+
+test('a notice that waits for its turn is over when its session is archived, or its agent closed', async t => {
+  const inside = insider()
+  for (const close of [
+    (agent: Awaited<ReturnType<typeof startAgent>>) => agent.call(archiveSession, { params: { session_id: agent.session_id } }),
+    (agent: Awaited<ReturnType<typeof startAgent>>) => agent.stop()
+  ]) {
+    const agent = await startAgent(t, scriptedLlm(hanging), { packs: [inside.pack] })
+    await agent.prompt('first')
+    await agent.waitFor(({ type }) => type === 'assistant.delta')
+    const waits = (await inside.main(agent)).runNotice({ content: 'go on', origin: input.origin })
+    await Promise.all([close(agent), waits])
+    assert.deepEqual([(await waits).reason, (await waits).turn_id], ['cancelled', undefined])
+  }
+})

@@ -20,6 +20,8 @@ import type { ChildSpec } from '../../../features/subagents/service.ts'
 import { cancelTask, detachTask, listTasks } from '../../../features/tasks/index.ts'
 import tasks from '../../../features/tasks/pack.ts'
 import tools from '../../../features/tools/pack.ts'
+import { readTranscript } from '../../../features/transcript/index.ts'
+import transcript from '../../../features/transcript/pack.ts'
 import { definePack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
@@ -132,10 +134,14 @@ test('a short answer of a built-in profile is asked for more', async t => {
     if (text.includes('do it')) return 'ok'
     return text.includes('very short') ? long('the whole story') : 'done'
   })
-  const scene = await start(t, llm)
+  const scene = await start(t, llm, { packs: [...packs, transcript] })
   await scene.prompt('start somebody')
   await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
   assert.match(String(scene.of('tool.result')[0]?.output), /the whole story/)
+  // Nobody typed that, and no client shows it so.
+  const { data } = await scene.call(readTranscript, { params: { session_id: scene.session_id }, query: { agent_id: 'agent-0' } })
+  assert.equal(scene.of('turn.started').length, 3)
+  assert.ok(!JSON.stringify([scene.of('prompt.submitted'), scene.of('turn.started'), data.prompts]).includes('very short'))
 })
 
 test('an agent that is asked for more counts what both answers took, and the short one when there is no other', async t => {
