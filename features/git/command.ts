@@ -33,6 +33,7 @@ const settings: readonly (readonly [key: string, value: string])[] = [
   ['core.hooksPath', '/dev/null'],
   ['core.sshCommand', 'false'],
   ['core.pager', 'cat'],
+  ['core.quotePath', 'false'],
   ['credential.helper', ''],
   ['diff.external', ''],
   ['protocol.allow', 'never'],

@@ -1,51 +1,81 @@
-/** fs:diff: a file against the last commit, as a unified diff. */
-import { createHash } from 'node:crypto'
-import { AppError, type DataOf, yieldToLoop } from '../../kernel/index.ts'
+/** fs:diff: a file or directory against the last commit, as a unified diff. */
+import { join, posix, relative, sep } from 'node:path'
+import { AppError, type DataOf } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
-import { missing, type Pin, pin } from '../fs/index.ts'
+import { missing, pin, withPin } from '../fs/index.ts'
 import { PathMissing } from '../workspaces/index.ts'
-import { collect, type Repository } from './command.ts'
+import { collect, type Output, type Repository, repositoryAt } from './command.ts'
 import type { diffFile } from './contract.ts'
+import { withCopies } from './copies.ts'
+import { MAX_BYTES, MAX_CHARS, newFile } from './new-file.ts'
+import { fieldsOf } from './status.ts'
 
-/** Characters of one answer. */
-const MAX_CHARS = 1024 * 1024
-/** Bytes of a new file that are shown. */
-const MAX_BYTES = MAX_CHARS * 4
+/** Names of changed files; what is beyond them is left out. */
+const LISTED_BYTES = 1024 * 1024
 
-/** Lines that are looked at before it yields to the loop. */
-const SLICE_LINES = 1000
-const lineBreak = 0x0a
+const options = ['--no-ext-diff', '--no-textconv', '--no-color', '--submodule=short', '--ignore-submodules=dirty']
 
-/** Throws PathMissing (40409) for what is neither there nor tracked, PathOutside (41304). */
-export async function diffOf(repository: Repository, root: Root, path: string, signal: AbortSignal): Promise<DataOf<typeof diffFile>> {
+/** Throws PathMissing (40409) for what is neither there nor tracked, PathOutside (41304), PathDenied (40411), GitUnavailable (40908). */
+export async function diffOf(root: Root, path: string, signal: AbortSignal): Promise<DataOf<typeof diffFile>> {
+  const { dir, place } = await placeOf(root, path)
+  const found = await repositoryAt(dir, signal)
+  const repository = { ...found, cwd: found.top }
+  const inside = relative(found.top, place) || '.'
   const held = await pin(root, path).catch((error: unknown) => {
-    if (AppError.is(error) && error.code === PathMissing.code) return undefined // deleted, perhaps
+    if (isMissing(error)) return undefined // deleted, perhaps
     throw error
   })
   try {
     const born = (await collect(repository, ['rev-parse', '--verify', '--quiet', 'HEAD'], signal, 1024, [0, 1])).text !== ''
     if (born) {
-      const options = [
-        '--no-ext-diff',
-        '--no-textconv',
-        '--no-color',
-        '--find-renames',
-        '--ignore-submodules=dirty',
-        '--src-prefix=a/',
-        '--dst-prefix=b/'
-      ]
-      const { text, cut } = await collect(repository, ['diff', ...options, 'HEAD', '--', path], signal, MAX_BYTES)
-      if (text !== '') return bounded(path, text, cut)
+      const { text, cut } = await changes(repository, root, inside, signal)
+      if (text !== '' || cut) return bounded(path, text, cut)
     }
-    const known = (await collect(repository, ['ls-files', '-z', '--', path], signal, 4096)).text !== ''
+    const known = (await collect(repository, ['ls-files', '-z', '--', inside], signal, 4096)).text !== ''
     if (known && born) return { path, diff: '', truncated: false }
     if (!held) throw missing(path)
     if (!held.stats.isFile()) return { path, diff: '', truncated: false }
-    const added = await newFile(held, path)
+    const added = await newFile(held, slashed(relative(root.real, place)))
     return bounded(path, added.text, added.cut)
   } finally {
     await held?.close()
   }
+}
+
+const isMissing = (error: unknown) => AppError.is(error) && error.code === PathMissing.code
+const slashed = (path: string) => path.split(sep).join('/')
+
+/** Where a path is, and the nearest directory above it that is there; links on the way are resolved, it may be one itself. */
+async function placeOf(root: Root, path: string): Promise<{ readonly dir: string; readonly place: string }> {
+  for (let above = posix.dirname(path); ; above = posix.dirname(above)) {
+    const dir = await withPin(root, above, async ({ real, stats }) => (stats.isDirectory() ? real : undefined)).catch((error: unknown) => {
+      if (above === '.' || !isMissing(error)) throw error
+      return undefined
+    })
+    if (dir !== undefined) return { dir, place: join(dir, posix.relative(above, path)) }
+  }
+}
+
+/** What git says about the files that it knows. It names those that changed; what they say it reads from copies. */
+async function changes(repository: Repository, root: Root, inside: string, signal: AbortSignal): Promise<Output> {
+  const listed = await collect(repository, ['diff', ...options, '--raw', '--no-renames', '-z', 'HEAD', '--', inside], signal, LISTED_BYTES)
+  const changed = new Set([...fieldsOf(listed.text)].filter((_, at) => at % 2 === 1)) // each behind its modes and ids
+  if (changed.size === 0) return { text: '', cut: listed.cut }
+  return await withCopies(repository, root, changed, signal, async ({ tree, paths, cut }) => {
+    if (paths.length === 0) return { text: '', cut }
+    const copied = { ...repository, env: { ...repository.env, GIT_WORK_TREE: tree } }
+    const args = ['diff', ...options, '--find-renames', ...labels(repository, root), 'HEAD', '--', ...paths]
+    const shown = await collect(copied, args, signal, MAX_BYTES)
+    return { text: shown.text, cut: cut || shown.cut || listed.cut }
+  })
+}
+
+/** Options by which names count from the workspace, wherever the repository begins. */
+function labels({ top }: Repository, root: Root): string[] {
+  const above = slashed(relative(top, root.real))
+  if (above !== '' && !above.startsWith('../') && above !== '..') return [`--relative=${above}/`, '--src-prefix=a/', '--dst-prefix=b/']
+  const below = top === root.real ? '' : `${slashed(relative(root.real, top))}/`
+  return [`--src-prefix=a/${below}`, `--dst-prefix=b/${below}`]
 }
 
 function bounded(path: string, text: string, cut: boolean): DataOf<typeof diffFile> {
@@ -53,60 +83,4 @@ function bounded(path: string, text: string, cut: boolean): DataOf<typeof diffFi
   // The last line of what is shown is whole.
   const diff = long || cut ? text.slice(0, text.lastIndexOf('\n', MAX_CHARS) + 1 || MAX_CHARS) : text
   return { path, diff, truncated: long || cut }
-}
-
-/** A file that git does not know, as git shows new files. It is read through the border of the workspace, and not by git. */
-async function newFile(held: Pin, path: string): Promise<{ readonly text: string; readonly cut: boolean }> {
-  const file = await held.open()
-  try {
-    const { size } = await file.stat()
-    const bytes = Buffer.alloc(Math.min(size, MAX_BYTES))
-    const { bytesRead } = await file.read(bytes, 0, bytes.length, 0)
-    const content = bytes.subarray(0, bytesRead)
-    const cut = size > MAX_BYTES
-    const id = cut
-      ? ''
-      : `index 0000000..${createHash('sha1').update(`blob ${content.length}\0`).update(content).digest('hex').slice(0, 7)}\n`
-    const mode = held.stats.mode & 0o111 ? '100755' : '100644'
-    const head = `diff --git ${quoted(`a/${path}`)} ${quoted(`b/${path}`)}\nnew file mode ${mode}\n${id}`
-    if (content.length === 0) return { text: head, cut }
-    if (content.subarray(0, 8000).includes(0)) return { text: `${head}Binary files /dev/null and ${quoted(`b/${path}`)} differ\n`, cut }
-    const { text: body, lines, whole } = await addedLines(content)
-    const end = whole ? '' : '\n\\ No newline at end of file\n'
-    const name = quoted(`b/${path}`)
-    const label = name.includes(' ') ? `${name}\t` : name // where it ends, as git says it
-    return { text: `${head}--- /dev/null\n+++ ${label}\n@@ -0,0 +${lines === 1 ? '1' : `1,${lines}`} @@\n${body}${end}`, cut }
-  } finally {
-    await file.close()
-  }
-}
-
-/** Lines with a plus before each, as far as an answer shows them, and how many there are. `whole`: the last one ends with a line break. */
-async function addedLines(content: Buffer): Promise<{ readonly text: string; readonly lines: number; readonly whole: boolean }> {
-  const whole = content.at(-1) === lineBreak
-  let text = ''
-  let lines = whole ? 0 : 1
-  for (let line = 0; line < content.length; ) {
-    await yieldToLoop()
-    const shown: string[] = []
-    for (let seen = 0; seen < SLICE_LINES && line < content.length; seen++) {
-      const end = content.indexOf(lineBreak, line)
-      const next = end < 0 ? content.length : end + 1
-      if (text.length <= MAX_CHARS) shown.push(content.toString('utf8', line, next))
-      if (end >= 0) lines++
-      line = next
-    }
-    if (shown.length > 0) text += `+${shown.join('+')}`
-  }
-  return { text, lines, whole }
-}
-
-/** A name as git writes it: with quotes where a control character, a quote or a backslash is in it. */
-function quoted(name: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  if (!/[\u0000-\u001f"\\\u007f]/.test(name)) return name
-  const short: Readonly<Record<string, string>> = { '\n': '\\n', '\t': '\\t', '\r': '\\r', '"': '\\"', '\\': '\\\\' }
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the same
-  const escaped = name.replace(/[\u0000-\u001f"\\\u007f]/g, char => short[char] ?? `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`)
-  return `"${escaped}"`
 }

@@ -61,7 +61,7 @@ export default definePack({
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
       const path = relativePath(body.path)
       const { diffOf } = await import('./diff.ts')
-      return await diffOf(await repositoryAt(root.real, input.signal), root, path, input.signal)
+      return await diffOf(root, path, input.signal)
     })
   }
 })

@@ -77,7 +77,7 @@ export async function below(paths: readonly string[], entries: Status['entries']
 }
 
 /** Each of the fields that a NUL ends, one after the other: 32 MB at once would hold up the loop. */
-function* fieldsOf(text: string): Generator<string, undefined> {
+export function* fieldsOf(text: string): Generator<string, undefined> {
   for (let at = 0, end = text.indexOf('\0'); end >= 0; at = end + 1, end = text.indexOf('\0', at)) yield text.slice(at, end)
 }
 
