@@ -4,9 +4,10 @@ import { AppError, type DataOf, fileEtag } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { missing, type Pin, translated, withPin } from './boundary.ts'
 import type { readFile } from './contract.ts'
+import { encodingOf } from './encoding.ts'
 import { FileBinary, FileTooLarge, PathIsDirectory } from './errors.ts'
 import { typeOfName } from './media-type.ts'
-import { asUtf8, base64Of, encodingOf, factsOf, headBytes, sliceText } from './text.ts'
+import { asUtf8, base64Of, factsOf, headBytes, sliceText } from './text.ts'
 
 /** Larger files are not read. */
 const MAX_BYTES = 10 * 1024 * 1024

@@ -1,96 +1,21 @@
-/** What is in a file: text in one of many encodings, or bytes. */
-import { isAscii, isUtf8 } from 'node:buffer'
+/** What is in a file, as answers show it: text as UTF-8, bytes as base64. */
+import { isUtf8 } from 'node:buffer'
 import type { FileHandle } from 'node:fs/promises'
 import { partedText, yieldToLoop } from '../../kernel/index.ts'
-import { fileKind } from '../tools-files/index.ts'
 import { denied, type Pin } from './boundary.ts'
+import { encodingOf, HEAD_BYTES } from './encoding.ts'
 import { languageOf, typeOfName } from './media-type.ts'
 
-/** Bytes by which a file is judged. */
-const HEAD_BYTES = 8192
-/** Bytes that the guess of a legacy encoding looks at. */
-const GUESS_BYTES = 8 * 1024
 /** Bytes that are decoded without a pause. */
 const SLICE_BYTES = 256 * 1024
 
-/** Name of the encoding for TextDecoder, or undefined for bytes that are no text. `whole`: nothing follows. */
-export async function encodingOf(bytes: Buffer, whole: boolean): Promise<string | undefined> {
-  const kind = fileKind(bytes)
-  if (kind === 'utf-16le' || kind === 'utf-16be') return kind
-  if (kind === 'image' || kind === 'video') return undefined
-  const head = bytes.subarray(0, HEAD_BYTES)
-  if (head.includes(0)) return kind === 'text' || isWide(head) ? wideEncoding(head) : undefined
-  if (kind === 'binary') return undefined
-  if (controls(head) > head.length * 0.3) return undefined
-  if (isUtf8(whole ? bytes : bytes.subarray(0, lastStart(bytes)))) return 'utf-8'
-  return await legacyEncoding(bytes)
-}
-
-/** UTF-16 without a mark: every other byte of mostly Latin text is zero. */
-function wideEncoding(head: Buffer): string | undefined {
-  if (!isWide(head)) return undefined
-  return zeros(head, 1) > zeros(head, 0) ? 'utf-16le' : 'utf-16be'
-}
-
-function isWide(head: Buffer): boolean {
-  const pairs = Math.floor(head.length / 2)
-  if (pairs < 2 || head.length % 2 === 1) return false
-  const [even, odd] = [zeros(head, 0), zeros(head, 1)]
-  return Math.max(even, odd) > pairs * 0.7 && Math.min(even, odd) === 0
-}
-
-function zeros(head: Buffer, from: number): number {
-  let count = 0
-  for (let at = from; at < head.length; at += 2) if (head[at] === 0) count++
-  return count
-}
-
-/** Control characters that are no white space and no escape. */
-function controls(bytes: Buffer): number {
-  let count = 0
-  for (const byte of bytes) if ((byte < 32 && !(byte >= 8 && byte <= 13) && byte !== 27) || byte === 127) count++
-  return count
-}
-
-async function legacyEncoding(bytes: Buffer): Promise<string | undefined> {
-  const from = Math.max(0, firstOther(bytes) - GUESS_BYTES / 2)
-  const sample = bytes.subarray(from, from + GUESS_BYTES)
-  if (controls(sample) > sample.length * 0.02) return undefined
-  const { default: chardet } = await import('chardet')
-  // So few characters are a guess for every encoding with two bytes; a single byte between ASCII is an accent.
-  const accents = !sample.some((byte, at) => byte >= 0x80 && sample[at + 1]! >= 0x80)
-  const guesses = chardet.analyse(sample).filter(({ confidence }) => confidence > 10 || !accents)
-  for (const name of [...guesses.map(guess => guess.name), 'windows-1252']) {
-    if (name === 'ASCII' || name.startsWith('UTF-')) continue
-    try {
-      const text = new TextDecoder(name).decode(sample)
-      if (!/\ufffd(?=.)/su.test(text)) return name
-    } catch {
-      // an encoding that this machine does not know: the next guess
-    }
-  }
-  return undefined
-}
-
-/** Where the first byte stands that is not ASCII. */
-function firstOther(bytes: Buffer): number {
-  let from = 0
-  while (from < bytes.length && isAscii(bytes.subarray(from, from + GUESS_BYTES))) from += GUESS_BYTES
-  while (from < bytes.length && bytes[from]! < 0x80) from++
-  return from
-}
-
-/** Where the last character, which may be cut, begins. */
-function lastStart(bytes: Buffer): number {
-  let at = bytes.length
-  while (at > 0 && at > bytes.length - 4 && (bytes[at - 1]! & 0xc0) === 0x80) at--
-  return at > 0 && bytes[at - 1]! >= 0xc0 ? at - 1 : bytes.length
-}
-
-/** The bytes of a text as UTF-8, at least the first `most` of them. Marks of other encodings go. Yields to the loop in between. */
+/**
+ * The bytes of a text as UTF-8, at least the first `most` of them. What is no character becomes U+FFFD. Marks of other encodings go. Yields to the
+ * loop in between.
+ */
 export async function asUtf8(bytes: Buffer, encoding: string, most: number): Promise<Buffer> {
-  if (encoding === 'utf-8') return bytes
-  const decoder = new TextDecoder(encoding)
+  if (encoding === 'utf-8' && isUtf8(bytes)) return bytes
+  const decoder = new TextDecoder(encoding, { ignoreBOM: encoding === 'utf-8' })
   const parts: Buffer[] = []
   let size = 0
   for (let at = 0; at < bytes.length && size <= most; at += SLICE_BYTES) {

@@ -190,6 +190,36 @@ test('text of every encoding is read as UTF-8, bytes as base64, in parts that fi
   assert.deepEqual([(await read('empty')).data.content, (await read('empty')).data.mime], ['', 'text/plain'])
 })
 
+test('UTF-8 with a few bytes that are none stays UTF-8, with a sign in place of each, in parts that fit together', async t => {
+  const { ask, put } = await fileScene(t)
+  const german = 'Die Straße führt über die Brücke. Größe, Übermut, Ärger, Öl.\n'.repeat(5)
+  const chinese = '这是一个中文日志文件。\n'.repeat(20)
+  const bytes = (...parts: (string | number[])[]) =>
+    Buffer.concat(parts.map(part => (typeof part === 'string' ? Buffer.from(part) : Buffer.from(part))))
+  const texts: Record<string, [Buffer, string]> = {
+    stray: [bytes(german, [0xff], german), `${german}\ufffd${german}`],
+    cut: [bytes(chinese, [0xe4, 0xb8], chinese), `${chinese}\ufffd${chinese}`],
+    end: [bytes(german, [0xc3]), `${german}\ufffd`],
+    'behind the head': [bytes('plain\n'.repeat(100_000), german, [0xf0, 0x9f], 'x'), `${'plain\n'.repeat(100_000)}${german}\ufffdx`],
+    marked: [bytes('\ufeff', german, [0xff]), `\ufeff${german}\ufffd`]
+  }
+  for (const [path, [content, text]] of Object.entries(texts)) {
+    await put(path, content)
+    const { data } = await ask('read', { path })
+    assert.deepEqual([data.content, data.is_binary, data.size, data.truncated], [text, false, content.length, false], path)
+    assert.equal((await ask('stat', { path })).data.is_binary, false, path)
+  }
+  let joined = ''
+  for (let offset = 0, more = true; more; offset += 7) {
+    const { data } = await ask('read', { path: 'cut', offset, length: 7 })
+    joined += data.content
+    more = data.truncated
+  }
+  assert.equal(joined, texts.cut![1])
+  await put('guess.txt', Buffer.from('caf\xe9, cr\xe8me, \xc3\xbc\n', 'latin1'))
+  assert.equal((await ask('read', { path: 'guess.txt' })).data.content, 'café, crème, Ã¼\n', 'a pair that goes together by chance')
+})
+
 test('a file that is replaced again and again is always there, old or new, never in parts', async t => {
   const { ask, put, rest, session_id, cwd } = await fileScene(t)
   const sizes = [50_000, 60_000, 70_000]
