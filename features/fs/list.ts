@@ -91,7 +91,7 @@ class Lister {
       await this.#fill(shown, pin)
       const entries = shown.flatMap(({ entry }) => (entry ? [entry] : [])) // without one it is gone
       this.listed += entries.length
-      return partedList(await this.#finish(entries), entries.length * ENTRY_CHARS)
+      return partedList(await this.#finish(entries, pin), entries.length * ENTRY_CHARS)
     })
   }
 
@@ -147,20 +147,22 @@ class Lister {
   }
 
   /** Status and counts, for what is shown only. */
-  async #finish(entries: Entry[]): Promise<Entry[]> {
-    const status = this.#status
+  async #finish(entries: Entry[], pin: Pin): Promise<Entry[]> {
+    const place = relative(this.#root.real, pin.real).split(sep).join('/')
+    const above = place === '' ? '' : `${place}/`
     const counts = new Map<string, number>()
     const counted = entries.filter(entry => entry.kind === 'directory')
     await inGroups(counted, async ({ path }) => {
       const scan = await withPin(this.#root, path, pin => this.#scan(pin)).catch(() => undefined) // not readable: not counted
       if (scan && !scan.cut) counts.set(path, scan.candidates.length)
     })
-    if (!status && counts.size === 0) return entries
+    if (!this.#status && counts.size === 0) return entries
     return entries.map(entry => {
       const child_count = counts.get(entry.path)
+      const git_status = this.#status?.(above + entry.name, entry.kind === 'directory')
       return {
         ...entry,
-        ...(status ? { git_status: status(entry.path, entry.kind === 'directory') } : {}),
+        ...(git_status === undefined ? {} : { git_status }),
         ...(child_count === undefined ? {} : { child_count })
       }
     })

@@ -1,6 +1,6 @@
 /** Wires files in a session: looking, reading, making directories, downloads, and opening them on the user's machine. */
 import { AppError, definePack, Type } from '../../kernel/index.ts'
-import { rootOf } from '../file-search/index.ts'
+import { type Root, rootOf } from '../file-search/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { PathDenied, PathMissing } from '../workspaces/index.ts'
 import { relativePath } from './boundary.ts'
@@ -33,20 +33,20 @@ export default definePack({
   }),
   setup(ctx, { sessions, statuses }) {
     const actions = () => import('./actions.ts')
-    const statusOf = async (cwd: string, options: Listing, signal: AbortSignal) =>
-      options.include_git_status ? await statuses()?.of(cwd, { ignored: !options.follow_gitignore, signal }) : undefined
+    const statusOf = async (root: Root, paths: readonly string[], options: Listing, signal: AbortSignal) =>
+      options.include_git_status ? await statuses()?.below(root, paths, signal) : undefined
 
     ctx.route(listFiles, async input => {
       const { listDirectory } = await actions()
-      const { root, cwd, body } = await rootOf(sessions, input.params.session_id, input)
+      const { root, body } = await rootOf(sessions, input.params.session_id, input)
       const path = relativePath(body.path)
-      const { items, children, truncated } = await listDirectory(root, path, body, await statusOf(cwd, body, input.signal))
+      const { items, children, truncated } = await listDirectory(root, path, body, await statusOf(root, [path], body, input.signal))
       return { items, ...(body.depth > 1 ? { children_by_path: Object.fromEntries(children) } : {}), truncated }
     })
     ctx.route(listManyFiles, async input => {
       const { listDirectory } = await actions()
-      const { root, cwd, body } = await rootOf(sessions, input.params.session_id, input)
-      const status = await statusOf(cwd, body, input.signal)
+      const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      const status = await statusOf(root, body.paths, body, input.signal)
       const results = new Map<string, Entry[]>()
       const errors = new Map<string, { code: number; msg: string }>()
       const truncated_paths: string[] = []

@@ -9,6 +9,7 @@ import { AppError, errorSpec } from '../../kernel/index.ts'
 import { runBehind } from '../file-search/index.ts'
 
 export const GitUnavailable = errorSpec('git_unavailable', 40908, 'git is not available here')
+export const isUnavailable = (error: unknown): boolean => AppError.is(error) && error.code === GitUnavailable.code
 
 /** Larger configurations are left to git. */
 const PLAIN_BYTES = 256 * 1024
@@ -82,8 +83,8 @@ async function isPlain(dir: string): Promise<boolean> {
   }
 }
 
-/** The nearest directory above that has a `.git`. */
-async function topOf(from: string): Promise<string> {
+/** The nearest directory above that has a `.git`. Throws GitUnavailable (40908) without one. */
+export async function topOf(from: string): Promise<string> {
   for (let dir = from; ; dir = dirname(dir)) {
     if (await lstat(join(dir, '.git')).catch(() => undefined)) return dir // mostly there is none
     if (dirname(dir) === dir) throw new AppError(GitUnavailable, { message: 'not a git repository' })

@@ -5,10 +5,9 @@
 import { constants, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import { AppError } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { linkTarget, type Pin, pin, translated, withParent } from '../fs/index.ts'
-import { collect, GitUnavailable, type Repository, repositoryAt } from './command.ts'
+import { collect, isUnavailable, type Repository, repositoryAt } from './command.ts'
 
 /** Bounds of one answer; what is beyond them is left out. */
 const MAX_FILES = 2000
@@ -112,7 +111,7 @@ async function headOf(place: string, signal: AbortSignal): Promise<string | unde
     const { text } = await collect(repository, ['rev-parse', '--verify', 'HEAD'], signal, 1024)
     return /^[0-9a-f]{40,64}$/.exec(text.trim())?.[0]
   } catch (error) {
-    if (AppError.is(error) && error.code === GitUnavailable.code) return undefined // an empty directory, or no commit in it
-    throw error
+    if (!isUnavailable(error)) throw error
+    return undefined // an empty directory, or no commit in it
   }
 }

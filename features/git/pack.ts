@@ -1,10 +1,10 @@
 /** Wires version control of sessions: status and diffs, and the status of files in listings. */
-import { AppError, definePack, Type } from '../../kernel/index.ts'
+import { definePack, Type } from '../../kernel/index.ts'
 import { rootOf } from '../file-search/index.ts'
 import { FileStatuses, relativePath } from '../fs/index.ts'
 import { assertOutbound, OutboundHosts } from '../llm/index.ts'
 import { Sessions } from '../sessions/index.ts'
-import { GitUnavailable, repositoryAt } from './command.ts'
+import { repositoryAt } from './command.ts'
 import { diffFile, readGitStatus } from './contract.ts'
 import { GitCache, pullRequests } from './pull-requests.ts'
 
@@ -34,14 +34,9 @@ export default definePack({
     })
 
     ctx.provide(FileStatuses, {
-      async of(cwd, { ignored, signal }) {
-        const { lookUp, statusOf } = await import('./status.ts')
-        try {
-          return lookUp(await statusOf(await repositoryAt(cwd, signal), ignored, signal))
-        } catch (error) {
-          if (AppError.is(error) && error.code === GitUnavailable.code) return undefined
-          throw error
-        }
+      async below(root, directories, signal) {
+        const { statusesBelow } = await import('./listed.ts')
+        return await statusesBelow(root, directories, signal)
       }
     })
     ctx.route(readGitStatus, async input => {

@@ -1,8 +1,9 @@
 /** What git says about the files of a workspace. */
-import { posix, relative } from 'node:path'
+import { join, posix, relative } from 'node:path'
 import { yieldToLoop } from '../../kernel/index.ts'
-import type { FileStatus, StatusOf } from '../fs/index.ts'
-import { collect, type Repository } from './command.ts'
+import type { FileStatus } from '../fs/index.ts'
+import { collect, isUnavailable, type Repository, repositoryAt } from './command.ts'
+import { submodulesOf } from './submodules.ts'
 
 export interface Status {
   /** Empty when no branch is checked out. */
@@ -15,6 +16,8 @@ export interface Status {
   readonly tracked: readonly string[]
   /** There is no commit yet. */
   readonly unborn: boolean
+  /** Those of its submodules, by their paths. */
+  readonly submodules: ReadonlyMap<string, Status>
 }
 
 /** Output beyond this is left out. */
@@ -22,14 +25,55 @@ const STATUS_BYTES = 32 * 1024 * 1024
 /** Changed files whose lines are counted by name; with more all are counted. */
 const NAMED = 500
 
-/** One call of `git status`. `ignored`: ignored files, too. */
-export async function statusOf(repository: Repository, ignored: boolean, signal: AbortSignal): Promise<Status> {
+/** Submodules that are looked into for one status. */
+const SUBMODULES = 200
+
+/**
+ * What `git status` says. `ignored`: ignored files, too. Into submodules git would look with what they configure themselves; they are asked one by
+ * one, at most as many as are `left`.
+ */
+export async function statusOf(
+  repository: Repository,
+  ignored: boolean,
+  signal: AbortSignal,
+  left = { count: SUBMODULES }
+): Promise<Status> {
+  const status = await ownStatus(repository, ignored, signal)
+  const entries = new Map(status.entries)
+  const submodules = new Map<string, Status>()
+  for (const { path, ignore } of await submodulesOf(repository, signal)) {
+    if (left.count-- <= 0) break
+    const place = join(repository.top, path)
+    const inside = await repositoryAt(place, signal)
+      .then(found => statusOf(found, ignored, signal, left))
+      .catch((error: unknown) => {
+        if (!isUnavailable(error)) throw error
+        return undefined // damaged, as git says it
+      })
+    if (!inside) continue
+    const name = relative(repository.cwd, place)
+    submodules.set(name, inside)
+    if (counts(inside, ignore) && !entries.has(name)) entries.set(name, 'modified')
+  }
+  return { ...status, entries, submodules }
+}
+
+/** Whether a submodule with these files is a changed one. */
+function counts({ entries }: Status, ignore: string): boolean {
+  if (ignore === 'all' || ignore === 'dirty') return false
+  for (const status of entries.values()) if (status !== 'ignored' && (status !== 'untracked' || ignore !== 'untracked')) return true
+  return false
+}
+
+type OwnStatus = Omit<Status, 'submodules'>
+
+async function ownStatus(repository: Repository, ignored: boolean, signal: AbortSignal): Promise<OwnStatus> {
   const args = ['status', '--porcelain=v2', '--branch', '-z', '--untracked-files=normal', '--ignore-submodules=dirty', '--find-renames']
   const { text } = await collect(repository, [...args, ...(ignored ? ['--ignored'] : []), '--', '.'], signal, STATUS_BYTES)
   return await parse(text, relative(repository.top, repository.cwd))
 }
 
-async function parse(text: string, below: string): Promise<Status> {
+async function parse(text: string, below: string): Promise<OwnStatus> {
   const prefix = below === '' ? '' : `${below}/`
   const entries = new Map<string, FileStatus>()
   const tracked: string[] = []
@@ -122,28 +166,4 @@ export async function lineCounts(repository: Repository, { tracked, unborn }: St
 /** Its id depends on the hash that the repository uses. */
 async function emptyTree(repository: Repository, signal: AbortSignal): Promise<string> {
   return (await collect(repository, ['hash-object', '-t', 'tree', '/dev/null'], signal, 1024)).text.trim()
-}
-
-/** Statuses for listings: a directory has the one of what is in it. */
-export function lookUp({ entries }: Status): StatusOf {
-  const whole = entries.get('./')
-  const folders = new Map<string, FileStatus>()
-  const changed = new Set<string>()
-  for (const [path, status] of entries) {
-    if (path.endsWith('/')) folders.set(path.slice(0, -1), status)
-    if (status === 'ignored') continue
-    for (let end = path.lastIndexOf('/', path.length - 2); end > 0; end = path.lastIndexOf('/', end - 1)) {
-      if (changed.has(path.slice(0, end))) break
-      changed.add(path.slice(0, end))
-    }
-  }
-  return (path, directory) => {
-    const own = entries.get(path) ?? whole
-    if (own) return own
-    for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
-      const status = folders.get(path.slice(0, end))
-      if (status) return status
-    }
-    return directory && changed.has(path) ? 'modified' : 'clean'
-  }
 }

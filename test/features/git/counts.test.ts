@@ -1,9 +1,9 @@
 /** Statuses and lines of unusual changes, and diffs of unusual files. */
 import assert from 'node:assert/strict'
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Json, repository, run } from './scene.ts'
+import { type Json, repository } from './scene.ts'
 
 test('a workspace below the root of its repository has its own paths and lines, and nothing of what is beside it', async t => {
   const { put, commit, cwd, askIn } = await repository(t)
@@ -50,23 +50,6 @@ test('lines are counted whole, however many files changed', async t => {
   for (let n = 0; n < 501; n++) await put(`many/${n}`, 'two\nthree\n')
   const { data } = await ask('git_status')
   assert.deepEqual([data.additions, data.deletions], [1002, 501])
-})
-
-test('a submodule is what its commit is: files that changed in it say nothing', async t => {
-  const { ask, put, commit, cwd, dir } = await repository(t)
-  const other = join(dir, 'other')
-  await mkdir(other)
-  run(other, 'init', '-q')
-  await writeFile(join(other, 'a'), 'one\n')
-  run(other, 'add', '-A')
-  run(other, 'commit', '-qm', 'x')
-  run(cwd, 'submodule', '--quiet', 'add', other, 'mod')
-  commit()
-  await put('mod/a', 'two\n')
-  assert.deepEqual((await ask('git_status')).data.entries, {})
-  assert.equal((await ask('diff', { path: 'mod' })).data.diff, '')
-  run(join(cwd, 'mod'), 'commit', '-qam', 'y')
-  assert.deepEqual((await ask('git_status')).data.entries, { mod: 'modified' })
 })
 
 test('what is ignored changes no directory', async t => {

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { lstatSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { repository, run, setEnv } from './scene.ts'
@@ -121,12 +120,14 @@ test('a file that is too large to be compared is left out, and the answer says s
 })
 
 test('a diff leaves no copies behind', async t => {
-  const { ask, put, commit } = await repository(t)
+  const { ask, put, commit, dir } = await repository(t)
   await put('a', 'one\n')
   commit()
   await put('a', 'two\n')
-  const copies = async () => (await readdir(tmpdir())).filter(name => name.startsWith('svc-code-diff-'))
-  const before = await copies()
-  await ask('diff', { path: 'a' })
-  assert.deepEqual(await copies(), before)
+  const place = join(dir, 'copies')
+  setEnv(t, 'TMPDIR', place)
+  assert.equal((await ask('diff', { path: 'a' })).code, 50001, 'they would lie here')
+  await mkdir(place)
+  assert.match((await ask('diff', { path: 'a' })).data.diff, /^\+two$/m)
+  assert.deepEqual(await readdir(place), [])
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import git from '../../../features/git/pack.ts'
 import { fileScene } from '../fs/scene.ts'
-import { type Json, repository } from './scene.ts'
+import { type Json, repository, setEnv } from './scene.ts'
 
 test('a status has branch, changes, lines, and distance to its upstream', async t => {
   const { ask, put, cwd, commit, run } = await repository(t)
@@ -141,6 +141,29 @@ test('listings show the status of each entry', async t => {
   const plain = await fileScene(t, [git])
   await plain.put('x')
   assert.equal('git_status' in (await plain.ask('list', { include_git_status: true })).data.items[0], false)
+})
+
+test('listings show what only the settings of the user ignore, what is in an ignored workspace, and what links lead to', async t => {
+  const { ask, put, commit, cwd, dir, askIn } = await repository(t)
+  await put('real/a', 'one\n')
+  await put('.gitignore', 'out/\n')
+  await symlink('real', join(cwd, 'link'))
+  commit()
+  await put('real/a', 'two\n')
+  await put('x.own', '')
+  await put('out/b', '')
+  const home = join(dir, 'home')
+  await mkdir(join(home, '.config/git'), { recursive: true })
+  await writeFile(join(home, '.config/git/ignore'), '*.own\n')
+  setEnv(t, 'HOME', home)
+  const shown = (answer: Json) => answer.data.items.map((item: Json) => [item.path, item.git_status])
+  assert.deepEqual(shown(await ask('list', { include_git_status: true })), [
+    ['real', 'modified'],
+    ['link', 'clean'],
+    ['x.own', 'ignored']
+  ])
+  assert.deepEqual(shown(await ask('list', { include_git_status: true, path: 'link' })), [['link/a', 'modified']])
+  assert.deepEqual(shown(await askIn(join(cwd, 'out'), 'list', { include_git_status: true })), [['b', 'ignored']])
 })
 
 test('a hostile repository runs no program and shows nothing from elsewhere', async t => {

@@ -5,6 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { listFiles } from '../../../features/fs/index.ts'
 import { collect } from '../../../features/git/command.ts'
 import { GitCache } from '../../../features/git/index.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -46,6 +47,21 @@ test('git that takes longer than 30 s is ended with all that it started, and tol
   t.mock.timers.tick(30_000)
   await assert.rejects(ended, { code: 40908, message: 'git took longer than 30000 ms' })
   await gone(child)
+})
+
+test('a listing waits 5 s for git, and comes without statuses then', { timeout: 30_000 }, async t => {
+  const { kernel, put, params } = await repository(t)
+  await put('a', '')
+  const dir = await standIn(t, 'echo $$ > "$0.pid"; exec sleep 600')
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const defaults = { depth: 1, limit: 10, show_hidden: false, follow_gitignore: true, runtime_id: 'local' }
+  const body = { ...defaults, path: '.', sort: 'name_asc' as const, include_git_status: true }
+  const listed = kernel.inject(listFiles, { params, body })
+  const pid = Number(await writtenBy(join(dir, 'git.pid')))
+  t.mock.timers.tick(5000)
+  const { code, data } = await listed
+  assert.deepEqual([code, data?.items.map(({ name, git_status }) => [name, git_status])], [0, [['a', undefined]]])
+  await gone(pid)
 })
 
 test('git that prints more than is wanted is ended, and what it printed is cut', { timeout: 30_000 }, async t => {
