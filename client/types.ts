@@ -3291,7 +3291,7 @@ export interface ReadGitStatusData {
 }
 export interface ReadHomeData {
   home: string
-  /** of the registered workspaces, opened last first */
+  /** of the registered workspaces, the eight that were opened last, the latest first */
   recent_roots: string[]
 }
 export interface ReadHostFileQuery {

@@ -28,7 +28,9 @@ export const readHome = defineRoute({
   summary: "The user's home, and roots of workspaces",
   data: Type.Object({
     home: Type.String(),
-    recent_roots: Type.Array(Type.String(), { description: 'of the registered workspaces, opened last first' })
+    recent_roots: Type.Array(Type.String(), {
+      description: 'of the registered workspaces, the eight that were opened last, the latest first'
+    })
   })
 })
 

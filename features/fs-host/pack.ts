@@ -3,6 +3,9 @@ import { definePack, homeOfUser } from '../../kernel/index.ts'
 import { Workspaces } from '../workspaces/index.ts'
 import { browseDirectories, makeHostDirectory, readHome, readHostFile } from './contract.ts'
 
+/** Roots that are told. */
+const RECENT = 8
+
 export default definePack({
   name: 'fs-host',
   description: "Directories and files of the server's machine",
@@ -18,7 +21,7 @@ export default definePack({
     ctx.route(readHome, async () => {
       const known = (await workspaces()?.list()) ?? []
       const recent = [...known].sort((a, b) => (a.last_opened_at < b.last_opened_at ? 1 : a.last_opened_at > b.last_opened_at ? -1 : 0))
-      return { home: homeOfUser(), recent_roots: recent.map(({ root }) => root) }
+      return { home: homeOfUser(), recent_roots: recent.slice(0, RECENT).map(({ root }) => root) }
     })
     ctx.route(readHostFile, async ({ query: { path } }) => {
       const { assertAbsolute, hostFile } = await host()

@@ -51,6 +51,15 @@ test('the home comes with the roots of workspaces, opened last first', async t =
   assert.deepEqual(new Set(data.recent_roots), new Set([join(dir, 'one'), join(dir, 'two')]))
 })
 
+test('the home comes with eight roots at most', async t => {
+  const { dir, get, rest } = await start(t)
+  for (let n = 0; n < 9; n++) {
+    await mkdir(join(dir, String(n)))
+    await rest.json('POST', '/api/v1/workspaces', { root: join(dir, String(n)) })
+  }
+  assert.equal((await get('home')).data.recent_roots.length, 8)
+})
+
 test('contents are bytes with ranges and an ETag; only regular files are opened', async t => {
   const { dir, rest, get } = await start(t)
   const file = join(dir, 'a % b.html')
