@@ -2197,7 +2197,7 @@ export interface ListFilesBody {
   /** relative to the working directory of the session */
   path?: string
   depth?: number
-  /** entries per directory */
+  /** entries of the directory; those below it are not cut by it */
   limit?: number
   /** names that begin with a dot */
   show_hidden?: boolean
@@ -2227,7 +2227,7 @@ export interface ListManagedMcpServersQuery {
 export interface ListManyFilesBody {
   paths: string[]
   depth?: number
-  /** entries per directory */
+  /** entries of the directory; those below it are not cut by it */
   limit?: number
   /** names that begin with a dot */
   show_hidden?: boolean

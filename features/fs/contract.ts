@@ -36,7 +36,12 @@ const errors = [SessionMissing, RuntimeMissing, PathMissing, PathOutside, PathDe
 
 const listing = {
   depth: Type.Integer({ minimum: 1, maximum: 10, default: 1 }),
-  limit: Type.Integer({ minimum: 1, maximum: 1000, default: 200, description: 'entries per directory' }),
+  limit: Type.Integer({
+    minimum: 1,
+    maximum: 1000,
+    default: 200,
+    description: 'entries of the directory; those below it are not cut by it'
+  }),
   show_hidden: Type.Boolean({ default: false, description: 'names that begin with a dot' }),
   follow_gitignore: Type.Boolean({ default: true }),
   exclude_globs: globs,

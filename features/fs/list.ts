@@ -8,16 +8,22 @@ import { PathMissing } from '../workspaces/index.ts'
 import { type Pin, translated, withPin } from './boundary.ts'
 import type { Entry, Listing } from './contract.ts'
 import { lstatEach, plainEntry, withTarget } from './entry.ts'
+import { type Candidate, firstOf, order } from './order.ts'
 import type { StatusOf } from './service.ts'
 
-/** Entries of one directory that are looked at; the rest counts as cut. */
-const SCANNED = 50_000
-/** A directory file above this may hold more than fits the memory at once. */
-const DIRECTORY_BYTES = 2 * 1024 * 1024
+export interface Bounds {
+  /** Entries of one directory that are looked at; the rest counts as cut. */
+  readonly looked_at: number
+  /** Larger directories are not counted. */
+  readonly counted: number
+  /** A directory file above this may hold more than fits the memory at once. */
+  readonly directory_bytes: number
+  /** Entries of such a directory that are held at a time. */
+  readonly part: number
+}
+const usual: Bounds = { looked_at: 1_000_000, counted: 50_000, directory_bytes: 2 * 1024 * 1024, part: 10_000 }
 /** Entries of one answer, all directories together. */
 const ANSWERED = 20_000
-/** Candidates that are sorted without a pause. */
-const SORTED = 2_000
 /** Entries of which each takes little, before it yields to the loop. */
 const SLICE = 256
 /** An entry as JSON, about. */
@@ -31,30 +37,31 @@ export interface Listed {
   readonly truncated: boolean
 }
 
-interface Candidate {
-  readonly name: string
-  readonly path: string
-  readonly directory: boolean
-  entry: Entry | undefined
-}
-
-interface Scan {
+interface Part {
   readonly candidates: Candidate[]
+  /** Nothing is looked at behind it. */
   readonly cut: boolean
 }
 
-/** Lists one directory, with those below as far as `depth` goes. Throws PathMissing (40409) for what is no directory. */
-export async function listDirectory(root: Root, path: string, options: Listing, status: StatusOf | undefined): Promise<Listed> {
-  const lister = new Lister(root, options, status)
-  const items = await lister.list(path)
+/** Lists one directory, with those below as far as `depth` goes; `limit` holds for the first. Throws PathMissing (40409) for what is no directory. */
+export async function listDirectory(
+  root: Root,
+  path: string,
+  options: Listing,
+  status: StatusOf | undefined,
+  bounds = usual
+): Promise<Listed> {
+  const lister = new Lister(root, options, status, bounds)
+  const items = await lister.list(path, options.limit)
   const children = new Map<string, Entry[]>()
   let level = directories(items)
   for (let depth = 2; depth <= options.depth && level.length > 0; depth++) {
     const next: Entry[] = []
     for (const { path: below } of level) {
-      if (lister.listed >= ANSWERED) lister.truncated = true
+      const left = ANSWERED - lister.listed
+      if (left <= 0) lister.truncated = true
       // One that vanishes, or that nobody may read, has nothing to show.
-      const found = lister.listed >= ANSWERED ? [] : await lister.list(below).catch(() => [])
+      const found = left <= 0 ? [] : await lister.list(below, left).catch(() => [])
       children.set(below, found)
       next.push(...directories(found))
     }
@@ -70,24 +77,23 @@ class Lister {
   readonly #options: Listing
   readonly #excluded: (path: string) => boolean
   readonly #status: StatusOf | undefined
+  readonly #bounds: Bounds
   truncated = false
   listed = 0
 
-  constructor(root: Root, options: Listing, status: StatusOf | undefined) {
+  constructor(root: Root, options: Listing, status: StatusOf | undefined, bounds: Bounds) {
     this.#root = root
     this.#options = options
-    this.#excluded = anyGlob(options.exclude_globs ?? [])
+    // What is in a directory is not the directory.
+    this.#excluded = anyGlob((options.exclude_globs ?? []).map(glob => glob.replace(/\/\*\*$/, '/**/*')))
     this.#status = status
+    this.#bounds = bounds
   }
 
-  list(path: string): Promise<Entry[]> {
+  list(path: string, limit: number): Promise<Entry[]> {
     return withPin(this.#root, path, async pin => {
       if (!pin.stats.isDirectory()) throw new AppError(PathMissing, { message: `path ${path} is not a directory` })
-      const { candidates, cut } = await this.#scan(pin).catch((error: unknown) => Promise.reject(translated(error, path)))
-      const { sort, limit } = this.#options
-      if (sort === 'mtime_desc' || sort === 'size_desc') await this.#fill(candidates, pin)
-      const shown = await firstOf(candidates, limit, order[sort])
-      if (cut || shown.length < candidates.length) this.truncated = true
+      const shown = await this.#first(pin, limit).catch((error: unknown) => Promise.reject(translated(error, path)))
       await this.#fill(shown, pin)
       const entries = shown.flatMap(({ entry }) => (entry ? [entry] : [])) // without one it is gone
       this.listed += entries.length
@@ -95,12 +101,33 @@ class Lister {
     })
   }
 
-  /** The entries of a directory that may be shown. */
-  async #scan(pin: Pin): Promise<Scan> {
+  /** The first entries of a directory in the order that is asked for. */
+  async #first(pin: Pin, limit: number): Promise<readonly Candidate[]> {
+    const { sort } = this.#options
+    let first: readonly Candidate[] = []
+    for await (const { candidates, cut } of this.#scan(pin, this.#bounds.looked_at)) {
+      if (sort === 'mtime_desc' || sort === 'size_desc') await this.#fill(candidates, pin)
+      if (cut || first.length + candidates.length > limit) this.truncated = true
+      first = await firstOf(first, candidates, limit, order[sort])
+    }
+    return first
+  }
+
+  /** The entries of a directory that may be shown, part by part, of those about `most` that are looked at. */
+  async *#scan(pin: Pin, most: number): AsyncGenerator<Part> {
+    let looked = 0
+    for await (const { found, whole } of partsOf(pin, this.#bounds)) {
+      // Anew for each part: rules remember every name that they were asked about.
+      const rules = this.#options.follow_gitignore ? await this.#rulesOf(pin, whole ? found : undefined) : new IgnoreRules()
+      if (!rules) return
+      looked += found.length
+      yield { candidates: await this.#candidates(pin, found, rules), cut: looked > most }
+      if (looked > most) return
+    }
+  }
+
+  async #candidates(pin: Pin, found: readonly Dirent[], rules: IgnoreRules): Promise<Candidate[]> {
     const { show_hidden, follow_gitignore } = this.#options
-    const { found, cut } = await entriesOf(pin)
-    const rules = follow_gitignore ? await this.#rulesOf(pin, found) : new IgnoreRules()
-    if (!rules) return { candidates: [], cut: false }
     const candidates: Candidate[] = []
     const real = pin.real.endsWith(sep) ? pin.real : pin.real + sep
     const dir = pin.at
@@ -115,11 +142,21 @@ class Lister {
       const path = above + name
       if (!this.#excluded(path)) candidates.push({ name, path, directory, entry: undefined })
     }
-    return { candidates, cut }
+    return candidates
   }
 
-  /** The ignore rules in a directory; undefined when they exclude itself. */
-  async #rulesOf(pin: Pin, found: readonly Dirent[]): Promise<IgnoreRules | undefined> {
+  /** How many entries of a directory may be shown; undefined for a large one. */
+  async #count(pin: Pin): Promise<number | undefined> {
+    let count = 0
+    for await (const { candidates, cut } of this.#scan(pin, this.#bounds.counted)) {
+      if (cut) return undefined
+      count += candidates.length
+    }
+    return count
+  }
+
+  /** The ignore rules in a directory; undefined when they exclude itself. `found`: its entries, where all are known. */
+  async #rulesOf(pin: Pin, found: readonly Dirent[] | undefined): Promise<IgnoreRules | undefined> {
     const below = relative(this.#root.real, pin.real)
     let at = this.#root.real
     let rules = await IgnoreRules.above(at)
@@ -128,8 +165,7 @@ class Lister {
       at = join(at, part)
       if (rules.ignores(at, true)) return undefined
     }
-    const names = new Set(found.filter(entry => holdsRules(entry.name)).map(entry => entry.name))
-    return await rules.in(at, names)
+    return await rules.in(at, found && new Set(found.map(({ name }) => name).filter(holdsRules)))
   }
 
   async #fill(candidates: readonly Candidate[], pin: Pin): Promise<void> {
@@ -153,8 +189,8 @@ class Lister {
     const counts = new Map<string, number>()
     const counted = entries.filter(entry => entry.kind === 'directory')
     await inGroups(counted, async ({ path }) => {
-      const scan = await withPin(this.#root, path, pin => this.#scan(pin)).catch(() => undefined) // not readable: not counted
-      if (scan && !scan.cut) counts.set(path, scan.candidates.length)
+      const count = await withPin(this.#root, path, pin => this.#count(pin)).catch(() => undefined) // not readable: not counted
+      if (count !== undefined) counts.set(path, count)
     })
     if (!this.#status && counts.size === 0) return entries
     return entries.map(entry => {
@@ -169,41 +205,17 @@ class Lister {
   }
 }
 
-/** All entries of a directory, or the first of a huge one. */
-async function entriesOf(pin: Pin): Promise<{ readonly found: Dirent[]; readonly cut: boolean }> {
-  if (pin.stats.size <= DIRECTORY_BYTES) return { found: await readdir(pin.at, { withFileTypes: true }), cut: false }
-  const found: Dirent[] = []
+/** The entries of a directory, those of a huge one in parts. */
+async function* partsOf(pin: Pin, bounds: Bounds): AsyncGenerator<{ readonly found: Dirent[]; readonly whole: boolean }> {
+  if (pin.stats.size <= bounds.directory_bytes) return yield { found: await readdir(pin.at, { withFileTypes: true }), whole: true }
+  let found: Dirent[] = []
   for await (const entry of await opendir(pin.at, { bufferSize: 1024 })) {
-    if (found.length === SCANNED) return { found, cut: true }
     found.push(entry)
+    if (found.length < bounds.part) continue
+    yield { found, whole: false }
+    found = []
   }
-  return { found, cut: false }
-}
-
-/** Made at its first use: it takes 3 MB. */
-let collator: Intl.Collator | undefined
-function byName(a: Candidate, b: Candidate): number {
-  collator ??= new Intl.Collator('en')
-  return collator.compare(a.name, b.name) || (a.name < b.name ? -1 : 1)
-}
-const order: Readonly<Record<Listing['sort'], (a: Candidate, b: Candidate) => number>> = {
-  type_first: (a, b) => Number(b.directory) - Number(a.directory) || byName(a, b),
-  name_asc: byName,
-  name_desc: (a, b) => byName(b, a),
-  mtime_desc: (a, b) => compareTexts(b.entry?.modified_at, a.entry?.modified_at) || byName(a, b),
-  size_desc: (a, b) => (b.entry?.size ?? -1) - (a.entry?.size ?? -1) || byName(a, b)
-}
-
-const compareTexts = (a = '', b = '') => (a < b ? -1 : a > b ? 1 : 0)
-
-/** The first of a list in an order; yields to the loop in between. */
-async function firstOf(candidates: readonly Candidate[], limit: number, compare: (a: Candidate, b: Candidate) => number) {
-  let first: Candidate[] = []
-  for (let at = 0; at < candidates.length; at += SORTED) {
-    await yieldToLoop()
-    first = [...first, ...candidates.slice(at, at + SORTED)].sort(compare).slice(0, limit)
-  }
-  return first
+  yield { found, whole: false }
 }
 
 async function inGroups<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {

@@ -5,7 +5,9 @@ import { writeFileSync } from 'node:fs'
 import { lstat, mkdir, readdir, readFile, readlink, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Listing } from '../../../features/fs/index.ts'
 import { launch, openCommands } from '../../../features/fs/launch.ts'
+import { listDirectory } from '../../../features/fs/list.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { fileScene } from './scene.ts'
 
@@ -32,7 +34,37 @@ test('a listing of everything ends after some 20,000 entries, and says so', asyn
   }
   const { items, children_by_path, truncated } = (await ask('list', { depth: 2, limit: 1000 })).data
   const below = Object.values(children_by_path as Record<string, object[]>).map(entries => entries.length)
-  assert.deepEqual([items.length, truncated, below], [21, true, [...Array.from({ length: 20 }, () => 1000), 0]])
+  assert.deepEqual([items.length, truncated, below], [21, true, [...Array.from({ length: 19 }, () => 1000), 979, 0]])
+})
+
+test('of a directory that is read in parts the first entries of all are shown, in every order', async t => {
+  const { cwd, put } = await fileScene(t)
+  for (let n = 10; n < 60; n++) await put(`z${n}`)
+  await put('.gitignore', 'a2\n')
+  for (const [at, name] of ['a1', 'a2', 'a3'].entries()) await put(name, 'x'.repeat(at + 1))
+  await utimes(join(cwd, 'a1'), 5e9, 5e9)
+  for (let n = 0; n < 20; n++) await put(`zz/${n}`)
+  const bounds = { looked_at: 1000, counted: 15, directory_bytes: 0, part: 7 }
+  const list = async (sort: Listing['sort'], limit: number, more: Partial<typeof bounds> = {}) => {
+    const options = { depth: 1, limit, sort, show_hidden: false, follow_gitignore: true, include_git_status: false, runtime_id: 'local' }
+    return await listDirectory({ path: cwd, real: cwd }, '.', options, undefined, { ...bounds, ...more })
+  }
+  const shown = async (sort: Listing['sort']) => names((await list(sort, 2)).items)
+  assert.deepEqual(await shown('name_asc'), ['a1', 'a3'])
+  assert.deepEqual(await shown('name_desc'), ['zz', 'z59'])
+  assert.deepEqual(await shown('type_first'), ['zz', 'a1'])
+  assert.deepEqual(await shown('size_desc'), ['a3', 'a1'])
+  assert.deepEqual((await shown('mtime_desc'))[0], 'a1')
+  const all = await list('name_asc', 53)
+  assert.deepEqual(
+    [all.items.length, all.truncated, all.items.at(-1)?.child_count],
+    [53, false, undefined],
+    'and large ones are not counted'
+  )
+  assert.equal((await list('name_asc', 52)).truncated, true)
+  assert.equal((await list('type_first', 1, { counted: 20 })).items[0]?.child_count, 20)
+  const part = await list('name_asc', 53, { looked_at: 20 })
+  assert.deepEqual([part.items.length < 30, part.truncated], [true, true])
 })
 
 test('a file of exactly 10 MiB is read, one byte more is too large; parts of bytes say whether more follows', async t => {

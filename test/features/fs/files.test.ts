@@ -54,7 +54,9 @@ test('a listing shows directories first, no hidden and no ignored files, and wha
   assert.deepEqual(names((await ask('list', { path: './sub/' })).data.items), ['keep', 'x'])
   assert.deepEqual((await ask('list', { path: 'sub' })).data.items[1].path, 'sub/x')
   assert.deepEqual(names((await ask('list', { path: 'sub/keep' })).data.items), [])
-  assert.deepEqual(names((await ask('list', { exclude_globs: ['*.ts', 'sub/**', 'link'] })).data.items), ['Zoo', 'A.md'])
+  assert.deepEqual(names((await ask('list', { exclude_globs: ['*.ts', 'sub', 'link'] })).data.items), ['Zoo', 'A.md'])
+  const emptied = (await ask('list', { depth: 2, exclude_globs: ['sub/**'] })).data
+  assert.deepEqual([names(emptied.items), names(emptied.children_by_path.sub)], [['sub', 'Zoo', 'A.md', 'b.ts', 'link'], []])
   const deep = (await ask('list', { depth: 3 })).data
   assert.deepEqual(Object.keys(deep.children_by_path).sort(), ['Zoo', 'Zoo/deep', 'sub', 'sub/keep'])
   assert.deepEqual(names(deep.children_by_path['Zoo/deep']), ['file'])
@@ -76,7 +78,7 @@ test('times of entries are those of the files, to the millisecond, also before 1
   }
 })
 
-test('listings sort by name, time and size; the limit cuts each directory and says so', async t => {
+test('listings sort by name, time and size; the limit cuts the directory, none below it, and says so', async t => {
   const { ask, put, cwd } = await fileScene(t)
   await put('a', '333')
   await put('b', '1')
@@ -93,6 +95,8 @@ test('listings sort by name, time and size; the limit cuts each directory and sa
   assert.equal((await ask('list', { limit: 3 })).data.truncated, true)
   assert.equal((await ask('list', { limit: 4 })).data.truncated, false)
   for (let n = 0; n < 3; n++) await put(`d/${n}`)
+  const deep = (await ask('list', { limit: 2, depth: 2 })).data
+  assert.deepEqual([names(deep.items), names(deep.children_by_path.d), deep.truncated], [['d', 'a'], ['0', '1', '2'], true])
   const many = (await ask('list_many', { paths: ['d', 'none', '../x', 'a', '.'], limit: 2 })).data
   assert.deepEqual(Object.keys(many.results), ['d', '.'])
   assert.deepEqual(many.truncated_paths, ['d', '.'])
