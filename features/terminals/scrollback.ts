@@ -20,6 +20,11 @@ export class Scrollback {
     this.#maxBytes = maxBytes
   }
 
+  /** Of the newest frame, or 0. */
+  get seq(): number {
+    return this.#seq
+  }
+
   add(data: string, at: string): OutputFrame {
     const frame = { seq: ++this.#seq, data, at }
     this.#frames.push(frame)
@@ -42,6 +47,7 @@ export class Scrollback {
 
   /** Kept frames behind `seq`. */
   since(seq: number): readonly OutputFrame[] {
-    return this.#frames.slice(this.#from).filter(frame => frame.seq > seq)
+    const oldest = this.#seq - (this.#frames.length - this.#from) + 1
+    return this.#frames.slice(this.#from + Math.max(0, seq - oldest + 1))
   }
 }

@@ -3,15 +3,14 @@ import type { IPty } from 'node-pty'
 import { AppError, type Connection } from '../../kernel/index.ts'
 import { RuntimeUnavailable } from '../sessions/index.ts'
 import { signalSession } from '../tools-shell/index.ts'
-import { exit, output, type TerminalObject } from './contract.ts'
+import type { TerminalObject } from './contract.ts'
 import { environmentOf } from './place.ts'
 import { OutputReader } from './reader.ts'
-import { type OutputFrame, Scrollback } from './scrollback.ts'
+import { Scrollback } from './scrollback.ts'
+import { Watchers } from './watchers.ts'
 
 /** Frames that are kept, besides their bound in characters. */
 const keptFrames = 2000
-/** A client that does not take its output for so long is detached; it may attach again from where it was. */
-const slowMs = 10_000
 /** Between SIGHUP and SIGKILL at the end. */
 const graceMs = 500
 
@@ -45,12 +44,11 @@ export class Terminal {
   readonly #reader: OutputReader
   readonly #options: TerminalOptions
   readonly #scrollback: Scrollback
-  readonly #watchers = new Map<Connection, () => void>()
+  readonly #watchers: Watchers
   readonly #created: string
   #cols: number
   #rows: number
   #ended: { readonly at: string; readonly code: number | null } | undefined
-  #paused = false
   #killer: NodeJS.Timeout | undefined
   /** The shell was collected: its id may be that of another process. */
   #gone = false
@@ -63,6 +61,8 @@ export class Terminal {
     this.#rows = options.rows
     this.#created = options.now().toISOString()
     this.#scrollback = new Scrollback(keptFrames, options.scrollback)
+    // Nothing is read from the shell while nobody who watches can take it: so it waits, and no output is lost.
+    this.#watchers = new Watchers(options, this.#scrollback, held => this.running && (held ? pty.pause() : pty.resume()))
     this.#reader = new OutputReader(pty, text => this.#print(text))
     this.ended = new Promise(resolve => {
       pty.onExit(({ exitCode, signal }) => {
@@ -107,21 +107,11 @@ export class Terminal {
   attach(connection: Connection, since: number): number {
     this.detach(connection)
     this.#reader.flush()
-    const frames = this.#scrollback.since(since)
-    for (const frame of frames) this.#send(connection, frame)
-    if (this.#ended) this.#sendExit(connection, this.#ended)
-    else
-      this.#watchers.set(
-        connection,
-        connection.own(() => void this.#watchers.delete(connection))
-      )
-    return frames.length + (this.#ended ? 1 : 0)
+    return this.#watchers.attach(connection, since)
   }
 
   detach(connection: Connection): void {
-    const release = this.#watchers.get(connection)
-    this.#watchers.delete(connection)
-    void release?.()
+    this.#watchers.detach(connection)
   }
 
   /** Lets go of what it printed. */
@@ -152,51 +142,14 @@ export class Terminal {
   }
 
   #print(text: string): void {
-    const frame = this.#scrollback.add(text, this.#options.now().toISOString())
-    for (const connection of this.#watchers.keys()) this.#send(connection, frame)
-    // What the system takes at once was not too much: that is known after this pass of the loop.
-    if (this.#watchers.size > 0) setImmediate(() => this.#slowDown())
-  }
-
-  /** Nothing is read from the shell while a client has not taken what was sent. */
-  #slowDown(): void {
-    const slow = [...this.#watchers.keys()].filter(connection => !connection.writable)
-    if (slow.length === 0 || this.#paused || !this.running) return
-    this.#paused = true
-    this.#pty.pause()
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>(resolve => {
-      timer = setTimeout(() => {
-        for (const connection of slow) if (!connection.writable) this.detach(connection)
-        resolve()
-      }, slowMs)
-      timer.unref()
-    })
-    void Promise.race([Promise.all(slow.map(connection => connection.drained())), late]).then(() => {
-      clearTimeout(timer)
-      this.#paused = false
-      if (this.running) this.#pty.resume()
-    })
-  }
-
-  #send(connection: Connection, { seq, data, at }: OutputFrame): void {
-    const { id: terminal_id, session_id } = this.#options
-    connection.send({ type: output.type, seq, session_id, terminal_id, timestamp: at, payload: { data } })
-  }
-
-  #sendExit(connection: Connection, { at, code }: { readonly at: string; readonly code: number | null }): void {
-    const { id: terminal_id, session_id } = this.#options
-    connection.send({ type: exit.type, session_id, terminal_id, timestamp: at, payload: { exit_code: code } })
+    this.#watchers.print(this.#scrollback.add(text, this.#options.now().toISOString()))
   }
 
   #end(code: number | null): void {
     if (this.#ended) return
     this.#reader.end()
     this.#ended = { at: this.#options.now().toISOString(), code }
-    for (const connection of [...this.#watchers.keys()]) {
-      this.#sendExit(connection, this.#ended)
-      this.detach(connection)
-    }
+    this.#watchers.end(this.#ended)
     this.#options.over()
   }
 }

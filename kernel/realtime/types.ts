@@ -122,6 +122,8 @@ export interface Connection extends SlotHost {
   /** Who connected, as the gate found it. */
   readonly principal: Principal
   info(): ConnectionInfo
+  /** False: it is over, or about to be. */
+  readonly open: boolean
   /** Sends a frame at once. A client that leaves more unsent than its budget is closed with 1013. */
   send(frame: object, options?: SendOptions): void
   /** False while the client has not taken what was sent: who sends much waits for `drained`. */

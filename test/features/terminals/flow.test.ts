@@ -88,7 +88,9 @@ test('what takes no notice of the polite end is killed half a second later', asy
   while (isThere()) await new Promise(resolve => setTimeout(resolve, 2))
 })
 
-/** A terminal over a shell that only counts, and a client that takes its output when it is told to. */
+const frameBytes = 64 * 1024
+
+/** A terminal over a shell that only counts, and clients that take its output when they are told to. */
 function scene() {
   let print: (data: Buffer) => void = () => undefined
   const asked: string[] = []
@@ -102,42 +104,109 @@ function scene() {
     pause: () => asked.push('pause'),
     resume: () => asked.push('resume')
   } as unknown as IPty
-  const options = { id: 't', session_id: 's', cwd: '/', shell: 'sh', cols: 80, rows: 24, scrollback: 1024 }
+  const options = { id: 't', session_id: 's', cwd: '/', shell: 'sh', cols: 80, rows: 24, scrollback: 4 * frameBytes }
   const terminal = new Terminal(pty, { ...options, now: () => new Date(0), over: () => undefined })
-  const drained = latch()
-  const client = { writable: false, sent: 0 }
-  const connection = {
-    get writable() {
-      return client.writable
-    },
-    drained: () => drained.opened,
-    send: () => void client.sent++,
-    own: (undo: () => void) => undo
-  } as unknown as Connection
-  terminal.attach(connection, 0)
-  const prints = async () => {
-    print(Buffer.from('text'))
+  const attach = (writable: boolean, room = Number.POSITIVE_INFINITY) => {
+    let drained = latch()
+    const client = {
+      writable,
+      open: true,
+      got: [] as (number | string)[],
+      /** Takes what was sent, and so many frames more. */
+      async takes(more = Number.POSITIVE_INFINITY) {
+        room = more
+        this.writable = this.open
+        const before = drained
+        drained = latch()
+        before.open()
+        await passes()
+      }
+    }
+    const connection = {
+      get writable() {
+        return client.writable
+      },
+      get open() {
+        return client.open
+      },
+      drained: () => (client.writable || !client.open ? Promise.resolve() : drained.opened),
+      send({ type, seq }: { readonly type: string; readonly seq?: number }) {
+        client.got.push(seq ?? type)
+        if (--room <= 0) client.writable = false
+      },
+      own: (undo: () => void) => undo
+    } as unknown as Connection
+    terminal.attach(connection, 0)
+    return Object.assign(client, { connection })
+  }
+  const passes = async () => {
     for (let pass = 0; pass < 5; pass++) await new Promise(setImmediate)
   }
-  return { asked, client, drained, prints }
+  /** A whole frame, which goes out at once. */
+  const prints = async () => {
+    print(Buffer.alloc(frameBytes, 'x'))
+    await passes()
+  }
+  return { asked, attach, prints, terminal }
 }
 
 test('nothing more is read from the shell while a client has not taken its output', async () => {
-  const { asked, client, drained, prints } = scene()
+  const { asked, attach, prints } = scene()
+  const client = attach(false)
   await prints()
   assert.deepEqual(asked, ['pause'])
-  client.writable = true
-  drained.open()
+  await client.takes()
   await prints()
-  assert.deepEqual(asked, ['pause', 'resume'])
+  assert.deepEqual(
+    [asked, client.got],
+    [
+      ['pause', 'resume'],
+      [1, 2]
+    ]
+  )
 })
 
-test('a client that takes nothing for 10 s is detached, and the shell goes on', async t => {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  const { asked, client, prints } = scene()
+test('a client that takes nothing holds up no other', async () => {
+  const { asked, attach, prints } = scene()
+  const [slow, quick] = [attach(false), attach(true)]
+  for (let n = 0; n < 3; n++) await prints()
+  assert.deepEqual([asked, slow.got, quick.got], [[], [1], [1, 2, 3]])
+})
+
+test('a client that was slow goes on from where it was, with what is still kept, and then gets what comes', async () => {
+  const { attach, prints } = scene()
+  const slow = attach(true, 2)
+  attach(true)
+  for (let n = 0; n < 3; n++) await prints()
+  await slow.takes()
   await prints()
-  t.mock.timers.tick(10_000)
+  assert.deepEqual(slow.got, [1, 2, 3, 4])
+
+  slow.writable = false
+  for (let n = 0; n < 6; n++) await prints()
+  await slow.takes(1)
+  assert.deepEqual(slow.got, [1, 2, 3, 4, 5, 7], 'four frames are kept, and it took one of them')
+  await slow.takes()
+  assert.deepEqual(slow.got, [1, 2, 3, 4, 5, 7, 8, 9, 10])
+})
+
+test('a client that was slow hears of the end behind the output', async () => {
+  const { attach, prints, terminal } = scene()
+  const [slow, quick] = [attach(false), attach(true)]
+  for (let n = 0; n < 2; n++) await prints()
+  terminal.kill()
+  assert.deepEqual([slow.got, quick.got], [[1], [1, 2, 'terminal_exit']])
+  await slow.takes()
+  assert.deepEqual(slow.got, [1, 2, 'terminal_exit'])
+})
+
+test('the shell goes on when the clients that held it up let go of it', async () => {
+  const { asked, attach, prints, terminal } = scene()
+  const [first, second] = [attach(false), attach(false)]
   await prints()
-  t.mock.timers.tick(5)
-  assert.deepEqual([asked, client.sent], [['pause', 'resume'], 1])
+  terminal.detach(first.connection)
+  assert.deepEqual(asked, ['pause'])
+  second.open = false
+  await second.takes()
+  assert.deepEqual(asked, ['pause', 'resume'])
 })
