@@ -85,7 +85,7 @@ export const input = defineFrame({
   summary: 'Type into a terminal',
   payload: Type.Object({ ...one, data: Type.String({ description: 'raw keystrokes' }) }),
   ack: Type.Object({ accepted: Type.Literal(true) }),
-  errors
+  errors: [...errors, RuntimeUnavailable]
 })
 export const resize = defineFrame({
   type: 'terminal_resize',

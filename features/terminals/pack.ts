@@ -104,7 +104,10 @@ export default definePack({
       replayed: (await find(payload)).attach(connection, payload.since_seq)
     }))
     ctx.frame(input, async ({ payload }) => {
-      ;(await alive(payload)).write(payload.data)
+      if (!(await alive(payload)).write(payload.data))
+        throw new AppError(RuntimeUnavailable, {
+          message: 'the terminal takes no more input: its program has not read what was typed before'
+        })
       return { accepted: true as const }
     })
     ctx.frame(resize, async ({ payload }) => {

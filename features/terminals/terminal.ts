@@ -4,6 +4,7 @@ import { AppError, type Connection } from '../../kernel/index.ts'
 import { RuntimeUnavailable } from '../sessions/index.ts'
 import { signalSession } from '../tools-shell/index.ts'
 import type { TerminalObject } from './contract.ts'
+import { InputWriter } from './input.ts'
 import { environmentOf } from './place.ts'
 import { OutputReader } from './reader.ts'
 import { Scrollback } from './scrollback.ts'
@@ -42,6 +43,7 @@ export async function terminalStarter(): Promise<(options: TerminalOptions) => T
 export class Terminal {
   readonly #pty: IPty
   readonly #reader: OutputReader
+  readonly #input: InputWriter
   readonly #options: TerminalOptions
   readonly #scrollback: Scrollback
   readonly #watchers: Watchers
@@ -64,6 +66,7 @@ export class Terminal {
     // Nothing is read from the shell while nobody who watches can take it: so it waits, and no output is lost.
     this.#watchers = new Watchers(options, this.#scrollback, held => this.running && (held ? pty.pause() : pty.resume()))
     this.#reader = new OutputReader(pty, text => this.#print(text))
+    this.#input = new InputWriter(pty)
     this.ended = new Promise(resolve => {
       pty.onExit(({ exitCode, signal }) => {
         this.#gone = true
@@ -93,8 +96,9 @@ export class Terminal {
     }
   }
 
-  write(data: string): void {
-    this.#pty.write(data)
+  /** False: its program does not take what was typed before, and nothing of this is taken. */
+  write(data: string): boolean {
+    return this.#input.write(data)
   }
 
   resize(cols: number, rows: number): void {
@@ -148,6 +152,7 @@ export class Terminal {
   #end(code: number | null): void {
     if (this.#ended) return
     this.#reader.end()
+    this.#input.end()
     this.#ended = { at: this.#options.now().toISOString(), code }
     this.#watchers.end(this.#ended)
     this.#options.over()

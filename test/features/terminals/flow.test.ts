@@ -88,6 +88,29 @@ test('what takes no notice of the polite end is killed half a second later', asy
   while (isThere()) await new Promise(resolve => setTimeout(resolve, 2))
 })
 
+test('what is typed and not read is bounded: more is refused whole, and taken again when its program has read', async t => {
+  const { ask, printed, shows } = await start(t)
+  await ask('terminal_attach')
+  await ask('terminal_input', { data: 'stty raw -echo; echo "pid""=$$."; kill -STOP $$; head -c 900000 | cksum\n' })
+  await shows(/pid=\d+\./)
+  const text = 'x'.repeat(900_000)
+  assert.deepEqual([(await ask('terminal_input', { data: text })).code, (await ask('terminal_input', { data: text })).code], [0, 40926])
+  assert.equal((await ask('terminal_resize', { cols: 90, rows: 30 })).code, 0)
+
+  process.kill(Number(/pid=(\d+)/.exec(printed())?.[1]), 'SIGCONT')
+  await shows(/\d+ 900000\r?\n/)
+  assert.equal((await ask('terminal_input', { data: '\nexit\n' })).code, 0)
+})
+
+test('a text that is longer than what may wait arrives whole where nothing waits', async t => {
+  const { ask, shows } = await start(t)
+  await ask('terminal_attach')
+  await ask('terminal_input', { data: 'stty raw -echo; echo rea""dy; head -c 3000002 | cksum\n' })
+  await shows(/ready/)
+  assert.equal((await ask('terminal_input', { data: `${'é'.repeat(1_500_000)}\n\n` })).code, 0)
+  await shows(/\b3992933270 3000002\b/)
+})
+
 const frameBytes = 64 * 1024
 
 /** A terminal over a shell that only counts, and clients that take its output when they are told to. */
