@@ -46,3 +46,10 @@ export async function findSpot({ root, path }: PlaceOptions): Promise<Spot> {
   }
   throw new WatchTrouble('missing', 'the root of what is to be watched is not there')
 }
+
+/** No link leads to it, or to what lies above it as far as that is there: whoever watches above sees it. Rejects as `findSpot` does. */
+export async function isPlain(options: PlaceOptions): Promise<boolean> {
+  const { base, only = '' } = await findSpot(options)
+  const target = join(await realpath(options.root), options.path)
+  return isBelow(target, join(base, only))
+}

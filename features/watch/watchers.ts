@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { WatchTrouble } from './change.ts'
 import type { FileWatches, WatchListener, WatchRequest } from './service.ts'
-import type { PlaceOptions } from './spot.ts'
+import { isPlain, type PlaceOptions } from './spot.ts'
 import type { FromWatcher, ToWatcher } from './watch-worker.ts'
 
 /** The worker outlives the last path by so long: a client that reconnects does not start it anew. */
@@ -45,10 +45,13 @@ export class Watchers implements FileWatches {
   }
 
   async watch({ root, path: given = '', recursive = true }: WatchRequest, listener: WatchListener): Promise<() => void> {
-    if (this.#closed) throw new WatchTrouble('failed', 'file watching is off')
     const path = given === '.' ? '' : given
     const user: User = { path, recursive, listener }
-    const watched = this.#covering(root, path, recursive) ?? this.#open(root, path, recursive)
+    const plain = await isPlain({ root, path, recursive }).catch((error: unknown) => {
+      throw WatchTrouble.of(error)
+    })
+    if (this.#closed) throw new WatchTrouble('failed', 'file watching is off')
+    const watched = this.#covering(root, path, recursive, plain) ?? this.#open(root, path, recursive)
     watched.users.add(user)
     const release = () => this.#release(watched, user)
     try {
@@ -70,9 +73,11 @@ export class Watchers implements FileWatches {
     await worker?.terminate()
   }
 
-  #covering(root: string, path: string, recursive: boolean): Watched | undefined {
+  /** One that tells what happens there. Behind a link (not `plain`) only one of the same path does. */
+  #covering(root: string, path: string, recursive: boolean, plain: boolean): Watched | undefined {
     for (const each of this.#watched.values()) {
-      if (each.root === root && covers(each, path) && (each.recursive || (!recursive && each.path === path))) return each
+      const same = each.path === path
+      if (each.root === root && (each.recursive || (!recursive && same)) && (same || (plain && covers(each, path)))) return each
     }
     return undefined
   }

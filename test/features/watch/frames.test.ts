@@ -194,6 +194,19 @@ test('bad paths, sessions and runtimes are refused whole, and the number of path
   assert.equal(await codeOf({ paths: ['d'] }), 42902)
 })
 
+test('a path that leads out is refused, and one that a link leads to is told, also where others watch above them', async t => {
+  const { cwd, connect } = await start(t)
+  await mkdir(join(cwd, 'src'))
+  await symlink('/etc', join(cwd, 'out'))
+  await symlink('src', join(cwd, 'in'))
+  await (await connect()).ask('watch_fs_add', { paths: ['.'] })
+  const { ask, told } = await connect()
+  for (const bad of ['out', 'out/nope']) assert.equal((await ask('watch_fs_add', { paths: [bad] })).code, 41304, bad)
+  assert.equal((await ask('watch_fs_add', { paths: ['in'] })).code, 0)
+  await writeFile(join(cwd, 'src/new'), '')
+  await told('created file in/new')
+})
+
 test('more files than may be watched are refused, and a flood of changes comes as one truncated window', async t => {
   const { cwd, connect } = await start(t, { max_entries: 60, max_changes: 10, window_ms: 300 })
   await mkdir(join(cwd, 'many'))
