@@ -1,7 +1,7 @@
 /** Wires file watching: frames of clients, and the service for other packs. */
 import { AppError, type Connection, definePack, defineSlot, Type } from '../../kernel/index.ts'
 import { relativePath } from '../fs/index.ts'
-import { localRuntime, RuntimeMissing, RuntimeUnavailable, Sessions } from '../sessions/index.ts'
+import { localRuntime, RuntimeMissing, RuntimeUnavailable, Sessions, sessionArchived } from '../sessions/index.ts'
 import { PathMissing, PathOutside } from '../workspaces/index.ts'
 import { fsChanged, WatchLimit, watchAdd, watchRemove } from './contract.ts'
 import { NewestFrames } from './newest-frames.ts'
@@ -45,12 +45,10 @@ export default definePack({
       for (const room of rooms.values()) room.close()
     })
     const newest = new NewestFrames()
-    ctx.own(
-      sessions.onArchive(({ id }) => {
-        rooms.get(id)?.close()
-        newest.take(id)
-      })
-    )
+    ctx.on(sessionArchived, ({ payload: { sessionId } }) => {
+      rooms.get(sessionId)?.close()
+      newest.take(sessionId)
+    })
     const slot = defineSlot('watches', (connection: Connection) => ({
       close() {
         for (const room of rooms.values()) room.leave(connection)

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { archiveSession, createSession } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
+import { archiveSessions } from '../../../features/sessions-v2/index.ts'
+import sessionsV2 from '../../../features/sessions-v2/pack.ts'
 import { FileWatches } from '../../../features/watch/index.ts'
 import { NewestFrames } from '../../../features/watch/newest-frames.ts'
 import watch from '../../../features/watch/pack.ts'
@@ -25,7 +27,9 @@ async function start(t: TestContextLike, config: Record<string, unknown> = {}) {
       service = watches
     }
   })
-  const kernel = await startTestKernel(t, { packs: [workspaces, sessions, watch, user], config: { watch: { window_ms: 20, ...config } } })
+  const home = await freshDir()
+  const packs = [workspaces, sessions, watch, user]
+  const kernel = await startTestKernel(t, { packs, home, config: { watch: { window_ms: 20, ...config } } })
   const session = async () => (await kernel.call(createSession, { body: { metadata: { cwd } } })).data.id
   const session_id = await session()
   const connect = async () => {
@@ -281,6 +285,17 @@ test('archiving the session ends its watches, and so does the end of the connect
     seqs.map((_, at) => at + 1),
     'numbers go on when everybody had gone'
   )
+})
+
+test('archiving a session that is not loaded ends its watches', async t => {
+  const { cwd, home, session_id, stop } = await start(t)
+  await stop()
+  const again = await startTestKernel(t, { packs: [workspaces, sessions, sessionsV2, watch], home })
+  const client = await again.connect()
+  assert.equal((await client.request('watch_fs_add', { session_id, paths: ['.'] })).code, 0)
+  await again.call(archiveSessions, { body: { ids: [session_id] } })
+  await writeFile(join(cwd, 'later'), '')
+  assert.deepEqual((await client.request('watch_fs_remove', { session_id, paths: [] })).payload, { watched_paths: [], current_count: 0 })
 })
 
 test('a path that is watched in another way is let go of first; with the last path goes what is kept of its session', () => {
