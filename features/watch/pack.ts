@@ -11,6 +11,8 @@ import { Watchers } from './watchers.ts'
 
 const nothing = { watched_paths: [], current_count: 0 }
 
+const maxWindowMs = 60_000
+
 export default definePack({
   name: 'watch',
   description: 'Tells clients and other packs which files change',
@@ -24,11 +26,13 @@ export default definePack({
       default: 20_000,
       description: 'files and directories that are watched at a time, some 9 KB each'
     }),
-    window_ms: Type.Integer({ minimum: 1, maximum: 60_000, default: 200, description: 'changes of so long go out together' }),
+    window_ms: Type.Integer({ minimum: 1, maximum: maxWindowMs, default: 200, description: 'changes of so long go out together' }),
     max_changes: Type.Integer({ minimum: 1, default: 500, description: 'changes of one window that are listed' })
   }),
   setup(ctx, { sessions }) {
-    const { max_paths, max_entries, window_ms, max_changes } = ctx.config
+    const { max_paths, max_entries } = ctx.config
+    const window_ms = given(process.env.SVC_CODE_FS_WATCH_DEBOUNCE_MS, maxWindowMs) ?? ctx.config.window_ms
+    const max_changes = given(process.env.SVC_CODE_FS_WATCH_MAX_CHANGES_PER_WINDOW) ?? ctx.config.max_changes
     const watchers = new Watchers(max_entries, call => {
       try {
         call()
@@ -122,6 +126,12 @@ export default definePack({
     })
   }
 })
+
+/** A whole number from 1; anything else counts as not set. */
+function given(text: string | undefined, max = Number.MAX_SAFE_INTEGER): number | undefined {
+  const number = Number(text)
+  return Number.isInteger(number) && number >= 1 && number <= max ? number : undefined
+}
 
 /** Sorted, normalised (`./src/` is `src`, `.` the whole), each once. Throws PathOutside (41304). */
 function pathsOf(given: readonly string[]): string[] {

@@ -15,6 +15,7 @@ import { Watchers } from '../../../features/watch/watchers.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import type { Connection } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
+import { setEnvironment, withEnvironment } from '../../helpers/environment.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 async function start(t: TestContextLike, config: object = {}, below = '') {
@@ -31,6 +32,7 @@ async function start(t: TestContextLike, config: object = {}, below = '') {
     )
   return {
     cwd,
+    client,
     lines,
     ask: (type: string, payload: object) => client.request(type, { session_id, ...payload }),
     async told(line: string) {
@@ -157,6 +159,25 @@ test('exactly as many changes as are listed are listed, one more is none', t => 
     { coalesced_window_ms: 100, changes: two },
     { coalesced_window_ms: 100, changes: [], truncated: true, count: 3 }
   ])
+})
+
+test('the environment says how long a window is and how many changes it lists; what is no such number says nothing', async t => {
+  const names = { window: 'SVC_CODE_FS_WATCH_DEBOUNCE_MS', changes: 'SVC_CODE_FS_WATCH_MAX_CHANGES_PER_WINDOW' }
+  withEnvironment(t, { [names.window]: undefined, [names.changes]: undefined })
+  const flood = async (window: string, changes: string) => {
+    setEnvironment({ [names.window]: window, [names.changes]: changes })
+    const { ask, fill, client } = await start(t, { max_changes: 1 })
+    await ask('watch_fs_add', { paths: ['.'] })
+    await fill('new', 30)
+    const { payload } = await client.next(({ type, payload: told }) => {
+      const { changes: listed = [], truncated } = told as { changes?: unknown[]; truncated?: boolean }
+      return type === 'event.fs.changed' && (truncated || listed.length > 1)
+    })
+    const { coalesced_window_ms, truncated } = payload as { coalesced_window_ms: number; truncated?: boolean }
+    return [coalesced_window_ms, truncated]
+  }
+  assert.deepEqual(await flood('150', '1000'), [150, undefined])
+  for (const bad of ['0', '-1', '1.5', 'x', '60001']) assert.deepEqual(await flood(bad, '0'), [20, true], bad)
 })
 
 test('the thread that watches ends 5 s after there is nothing to watch, whether it was let go of or refused', async t => {
