@@ -1,4 +1,5 @@
 /** Reads a multipart form whose file goes straight to its place while it arrives; nothing but short fields stays in memory. */
+import type { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
 import type { BusboyInstance } from '@fastify/busboy'
 import { AppError, invalid, PersistenceFailed, type RequestInfo } from '../../kernel/index.ts'
@@ -27,6 +28,7 @@ export async function readForm<T>(
 ): Promise<Form<T>> {
   const { stream: source } = request
   const busboy = await parserOf(request)
+  const isTyped = typesOf(busboy)
   const fields = new Map<string, string>()
   let file:
     | { readonly part: Readable; readonly stored: Promise<T>; readonly filename: string | undefined; readonly media_type: string }
@@ -47,7 +49,7 @@ export async function readForm<T>(
         part.on('error', () => undefined) // whoever stores it hears of it
         const stored = store(part)
         stored.catch(reject)
-        file = { part, stored, filename, media_type: mediaType(type) }
+        file = { part, stored, filename, media_type: mediaType(isTyped() ? type : '') }
       })
       busboy.on('field', (field: string, value: string, _nameCut: boolean, cut: boolean) => {
         if (!wanted.includes(field)) return
@@ -83,6 +85,18 @@ async function parserOf({ headers }: RequestInfo): Promise<BusboyInstance> {
   } catch (cause) {
     throw invalid([{ path: 'body', message: 'the content type names no usable boundary' }], cause)
   }
+}
+
+/** Tells whether the part that comes in names its type: the library answers `text/plain` where it does not. */
+function typesOf(busboy: BusboyInstance): () => boolean {
+  const { parser } = (busboy as unknown as { readonly _parser: { readonly parser: EventEmitter } })._parser
+  let typed = false
+  parser.prependListener('part', (part: EventEmitter) => {
+    part.on('header', (header: Readonly<Record<string, readonly string[]>>) => {
+      typed = (header['content-type']?.[0] ?? '').trim() !== ''
+    })
+  })
+  return () => typed
 }
 
 /** Type and subtype in lower case; what is none counts as bytes. */

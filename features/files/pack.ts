@@ -92,10 +92,10 @@ export default definePack({
 
 const tooLarge = (max_bytes: number) => invalid([{ path: 'body.file', message: `is larger than ${max_bytes} bytes` }])
 
-/** Seconds from now; a fraction counts. Throws 40001 for what is no such number. */
+/** Whole seconds from now: a fraction is left out. Throws 40001 for what is no such number. */
 function expiryOf(text: string | undefined, now: Date): string | undefined {
   if (text === undefined || text.trim() === '') return undefined
-  const at = now.getTime() + Number(text) * 1000
+  const at = now.getTime() + Math.floor(Number(text)) * 1000
   if (/^\s*\+?(?:\d+(?:\.\d+)?|\.\d+)(?:e\d+)?\s*$/i.test(text) && at <= lastInstant) return new Date(at).toISOString()
   throw invalid([{ path: 'body.expires_in_sec', message: 'must be a number of seconds, not negative, that ends before the year 10000' }])
 }

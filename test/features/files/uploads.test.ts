@@ -73,7 +73,7 @@ test('the name of the form wins; fields count before and behind the file; any fi
   )
   assert.deepEqual(
     [named.data.name, named.data.media_type, named.data.expires_at],
-    ['notes.md', 'text/markdown', '1970-01-01T00:01:30.500Z']
+    ['notes.md', 'text/markdown', '1970-01-01T00:01:30.000Z']
   )
   const two = await post(kernel, form(file('first', '1.txt'), file('second', '2.txt'), field('other', 'is ignored')))
   assert.deepEqual([two.data.name, two.data.size], ['1.txt', 5])
@@ -241,6 +241,17 @@ test('what a form says of name, type and expiry counts to the last character tha
   assert.equal(await typed('Text/HTML'), 'text/html')
   assert.equal(await typed(`text/${'x'.repeat(195)}`), `text/${'x'.repeat(195)}`)
   assert.equal(await typed(`text/${'x'.repeat(196)}`), 'application/octet-stream')
+})
+
+test('a file whose part names no type is bytes, whatever the other parts name', async t => {
+  const kernel = await startTestKernel(t, { packs: [files] })
+  const typed = async (...parts: readonly Part[]) => (await post(kernel, form(...parts))).data.media_type
+  const untyped: Part = ['form-data; name="file"; filename="a.png"', 'x']
+  const note: Part = ['form-data; name="name"\r\nContent-Type: text/html', 'x']
+  assert.equal(await typed(untyped), 'application/octet-stream')
+  assert.equal(await typed(note, untyped, note), 'application/octet-stream')
+  assert.equal(await typed(['form-data; name="file"; filename="a.png"\r\nContent-Type: ', 'x']), 'application/octet-stream')
+  assert.equal(await typed(field('name', 'x'), file('x')), 'text/plain')
 })
 
 test('what a browser would show as a page or run is an attachment; images, sounds and videos are shown', async t => {
