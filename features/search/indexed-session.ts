@@ -36,6 +36,8 @@ export class IndexedSession {
   readonly #snapshot: string
   /** Of `state.json`, ms. */
   #modified = -1
+  /** When the session changed, ms. */
+  #time = 0
   readonly #cursors = new Map<string, Cursor>()
   /** By agent, in order. */
   readonly #documents = new Map<string, Document[]>()
@@ -69,6 +71,7 @@ export class IndexedSession {
       await this.empty()
       return
     }
+    this.#showTitle()
     if (this.#index.corpus.full && !this.known) return
     await this.#readJournals()
     this.failed = false
@@ -78,18 +81,25 @@ export class IndexedSession {
     const { title, updated_at, archived } = JSON.parse(readFileSync(join(this.dir, 'state.json'), 'utf8')) as Record<string, unknown>
     this.#modified = modified
     this.archived = archived === true
-    this.setTitle(typeof title === 'string' ? title : '', Date.parse(String(updated_at)) || 0)
+    this.title = typeof title === 'string' ? title : ''
+    this.#time = Date.parse(String(updated_at)) || 0
   }
 
+  /** Of a loaded session, after `read`. */
   setTitle(title: string, time: number): void {
     this.title = title
+    this.#time = time
+    if (!this.archived || this.known) this.#showTitle()
+  }
+
+  #showTitle(): void {
     if (this.#heading && this.#heading.text === this.title) {
-      this.#heading.time = time
+      this.#heading.time = this.#time
       return
     }
     if (this.#heading) this.#index.corpus.remove(this.#heading)
-    const heading = { session_id: this.id, agent_id: '', number: 0, role: 'title' as const, time, at: 0 }
-    this.#heading = this.title === '' || this.archived ? undefined : this.#index.corpus.add(heading, this.title)
+    const heading = { session_id: this.id, agent_id: '', number: 0, role: 'title' as const, time: this.#time, at: 0 }
+    this.#heading = this.title === '' ? undefined : this.#index.corpus.add(heading, this.title)
   }
 
   async #readJournals(): Promise<void> {
