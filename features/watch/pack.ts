@@ -23,8 +23,8 @@ export default definePack({
     max_paths: Type.Integer({ minimum: 1, default: 100, description: 'paths that one connection watches' }),
     max_entries: Type.Integer({
       minimum: 1,
-      default: 20_000,
-      description: 'files and directories that are watched at a time, some 9 KB each'
+      default: 200_000,
+      description: 'files and directories that are watched at a time, 1 to 2 KB each'
     }),
     window_ms: Type.Integer({ minimum: 1, maximum: maxWindowMs, default: 200, description: 'changes of so long go out together' }),
     max_changes: Type.Integer({ minimum: 1, default: 500, description: 'changes of one window that are listed' })

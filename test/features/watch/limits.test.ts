@@ -1,8 +1,8 @@
 /** Limits of watching at their edge, what a refusal leaves, and the end of the thread that watches. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
-import { mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
@@ -10,8 +10,8 @@ import { createSession } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import watch from '../../../features/watch/pack.ts'
 import { Room } from '../../../features/watch/room.ts'
-import { WholeWatcher } from '../../../features/watch/watch-worker.ts'
 import { Watchers } from '../../../features/watch/watchers.ts'
+import { WholeWatcher } from '../../../features/watch/whole-watcher.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import type { Connection } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
@@ -104,6 +104,52 @@ test('a file that comes into a new directory between its reading and its watchin
   const added = once(watcher, 'add')
   await mkdir(join(cwd, 'new'))
   assert.equal((await added)[0], join(cwd, 'new/between'))
+})
+
+const namesFiles = ['linux', 'darwin', 'win32'].includes(process.platform)
+
+test('a tree takes one watch per directory, and of each file in it changes are told', { skip: !namesFiles, timeout: 20_000 }, async t => {
+  const cwd = await freshDir()
+  const [first, second] = [join(cwd, 'a/0'), join(cwd, 'b/1')]
+  for (const dir of ['a', 'b']) {
+    await mkdir(join(cwd, dir))
+    for (let n = 0; n < 40; n++) await writeFile(join(cwd, dir, String(n)), '')
+  }
+  const watcher = new WholeWatcher({ ignoreInitial: true })
+  t.after(() => watcher.close())
+  const told = (event: 'change' | 'unlink', path: string) =>
+    new Promise<void>(resolve => watcher.on(event, (given: string) => given === path && resolve()))
+  watcher.add(cwd)
+  await once(watcher, 'ready')
+  assert.deepEqual([...watcher._closers.keys()].sort(), [cwd, join(cwd, 'a'), join(cwd, 'b')])
+  const changes = [told('change', first), told('change', second), told('unlink', join(cwd, 'b/2'))]
+  await writeFile(first, 'written')
+  await writeFile(join(cwd, 'b/new'), 'put in its place')
+  await rename(join(cwd, 'b/new'), second)
+  await rm(join(cwd, 'b/2'))
+  await Promise.all(changes)
+})
+
+test('a file that changes between the reading of its new directory and its watching is told', { timeout: 20_000 }, async t => {
+  const cwd = await freshDir()
+  const file = join(cwd, 'new/file')
+  const watcher = new WholeWatcher({ ignoreInitial: true })
+  t.after(() => watcher.close())
+  const handler = watcher._nodeFsHandler
+  const read = handler._handleRead.bind(handler)
+  const added = new Promise<void>(resolve => watcher.on('add', path => path === file && resolve()))
+  let reads = 0
+  handler._handleRead = async (...given) => {
+    const answer = await read(...given)
+    if (given[0] === join(cwd, 'new') && reads++ === 0) await added.then(() => utimesSync(file, 1, 1))
+    return answer
+  }
+  watcher.add(cwd)
+  await once(watcher, 'ready')
+  const changed = once(watcher, 'change')
+  mkdirSync(join(cwd, 'new'))
+  writeFileSync(file, '')
+  assert.equal((await changed)[0], file)
 })
 
 test('a change is told by the nearest of the paths that a connection watches, by none of those that others watch', t => {
