@@ -1,20 +1,22 @@
-/** What ripgrep prints, read line by line. */
+/** What ripgrep prints of the files that it was given, read line by line. */
 import { cutAround, type FileMatches, type GrepRequest, LINE_CHARS, type Row } from './engine.ts'
 
-/** Reads ripgrep's lines, `<path> NUL <rest>`, and passes them on file by file. */
+/**
+ * Reads ripgrep's lines, `<name> NUL <rest>`, and passes them on file by file. The text has a character per byte (latin1): columns count
+ * bytes, and lines need not be UTF-8. What begins with no name of a file is a remark of the program.
+ */
 export class Parser {
   found = false
-  /** Files that were searched, told at the end. */
-  scanned: number | undefined
   readonly #request: GrepRequest
+  /** Paths by the names that the program knows the files by. */
+  readonly #paths: ReadonlyMap<string, string>
   readonly #onFile: (matches: FileMatches) => boolean
   #rest = ''
-  /** A path of which the end has not come. */
-  #begun = ''
   #current: { path: string; rows: Row[] } | undefined
 
-  constructor(request: GrepRequest, onFile: (matches: FileMatches) => boolean) {
+  constructor(request: GrepRequest, paths: ReadonlyMap<string, string>, onFile: (matches: FileMatches) => boolean) {
     this.#request = request
+    this.#paths = paths
     this.#onFile = onFile
   }
 
@@ -25,13 +27,8 @@ export class Parser {
     return lines.every(line => this.#line(line))
   }
 
-  end(): void {
-    const { scanned } = this
-    if (scanned === undefined) this.#summary(this.#rest)
-    this.#pass()
-  }
-
-  #pass(): boolean {
+  /** Passes on the last file. False: no more is wanted. */
+  end(): boolean {
     const current = this.#current
     this.#current = undefined
     return !current || this.#onFile(current)
@@ -39,46 +36,39 @@ export class Parser {
 
   #line(line: string): boolean {
     const { mode } = this.#request
-    if (mode === 'files_with_matches') {
-      this.found = true
-      return this.#onFile({ path: plain(line), rows: [] })
-    }
-    const whole = this.#begun + line
-    const nul = whole.indexOf('\0')
-    if (nul < 0) {
-      // Every path begins with ./ here, so this is one with a line break in it.
-      if (whole.startsWith('./')) this.#begun = `${whole}\n`
-      else this.#summary(line)
-      return true
-    }
-    this.#begun = ''
+    const nul = line.indexOf('\0')
+    const path = this.#paths.get(nul < 0 ? line : line.slice(0, nul))
+    if (path === undefined) return true
     this.found = true
-    const path = plain(whole.slice(0, nul))
-    const rest = whole.slice(nul + 1)
+    if (mode === 'files_with_matches') return this.#onFile({ path, rows: [] })
+    const rest = line.slice(nul + 1)
     if (mode === 'count_matches') return this.#onFile({ path, rows: [], count: Number.parseInt(rest, 10) })
     let more = true
     if (this.#current?.path !== path) {
-      more = this.#pass()
+      more = this.end()
       this.#current = { path, rows: [] }
     }
     this.#current.rows.push(rowOf(rest.replace(/\r$/, '')))
     return more
   }
-
-  #summary(line: string): void {
-    const scanned = /^(\d+) files? searched$/.exec(line)?.[1]
-    if (scanned !== undefined) this.scanned = Number(scanned)
-  }
 }
+
+const decoded = (bytes: string) => Buffer.from(bytes, 'latin1').toString('utf8')
 
 /** `12:7:text` of a match, `12-text` of context; long lines are cut. */
 function rowOf(row: string): Row {
   const [whole = '', number = '', , column] = /^(\d+)(?:(:)(\d+):|-)/.exec(row) ?? []
-  const text = row.slice(whole.length)
+  const bytes = row.slice(whole.length)
+  const text = decoded(bytes)
   if (column === undefined) return { line: Number(number), text: cutAround(text, 0) }
-  // the column counts bytes
-  const at = column === '1' ? 0 : Buffer.from(text).toString('utf8', 0, Number(column) - 1).length
+  const at = column === '1' ? 0 : decoded(bytes.slice(0, Number(column) - 1)).length
   return { line: Number(number), text: text.length <= LINE_CHARS ? text : cutAround(text, at), col: at + 1 }
+}
+
+/** Files searched, of the figures at the end of a search. */
+export function scannedOf(text: string): number | undefined {
+  const scanned = /^(\d+) files? searched$/m.exec(text)?.[1]
+  return scanned === undefined ? undefined : Number(scanned)
 }
 
 /** A path as the engine tells it. */

@@ -1,8 +1,6 @@
 /** Search engine on the ripgrep program. */
-import { spawn } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { StringDecoder } from 'node:string_decoder'
 import { ToolRefusal } from '../tools/index.ts'
 import {
   assertTexts,
@@ -10,15 +8,15 @@ import {
   type GrepRequest,
   type ListRequest,
   namesReturns,
-  type Partial,
   SEARCH_BYTES,
   SEARCH_MS,
   type SearchEngine
 } from './engine.ts'
 import { anyGlob, endingGlobs, included } from './globs.ts'
 import { isNamed, repositoryOf, VCS_DIRS } from './ignore-rules.ts'
-import { runBehind } from './priority.ts'
-import { Parser, plain } from './ripgrep-output.ts'
+import { Parser, plain, scannedOf } from './ripgrep-output.ts'
+import { type End, type Run, run } from './ripgrep-process.ts'
+import { hold, type Look, SecondLook } from './second-look.ts'
 
 function bundledPackage(): Promise<unknown> {
   const bundled = '@vscode/ripgrep' // a variable, so that a missing optional dependency is no build error
@@ -40,63 +38,131 @@ export async function findRipgrep(env: NodeJS.ProcessEnv, load = bundledPackage)
 export function createRipgrep(program: string): SearchEngine {
   return {
     async list(request, onPath, signal) {
-      const args = ['--files', '--null', ...(await common(request)), '--', './']
-      let rest = ''
-      const end = await run(
-        program,
-        args,
-        request.root,
-        signal,
-        text => {
-          const paths = (rest + text).split('\0')
-          rest = paths.pop() ?? ''
-          return paths.every(path => !isNamed(request.root, path) || onPath(plain(path)))
-        },
-        { bytes: Number.POSITIVE_INFINITY }
-      )
-      return end.partial
+      const args = ['--files', '--null', ...(await reach(request)), '--', './']
+      const take = (path: string) => !isNamed(request.root, path) || onPath(path)
+      const { partial } = await runForPaths({ program, args, cwd: request.root, signal, most_bytes: Number.POSITIVE_INFINITY }, take)
+      return partial
     },
     async grep(request, onFile, signal) {
       assertTexts(request)
-      const fits = included(request)
-      const shared = await common(request)
-      // Globs that the program cannot read are asked of the results.
-      let { exclude = [] } = request
-      let excluded = anyGlob([])
-      const found = (matches: FileMatches) =>
-        !fits(matches.path) || excluded(matches.path) || !isNamed(request.root, matches.path) || onFile(matches)
-      const single = async (extra: readonly string[]) => {
-        const parser = new Parser(request, found)
-        const limits = request.most_ms === undefined ? {} : { ms: request.most_ms }
-        const end = await run(
-          program,
-          [...extra, ...shared, ...grepArgs({ ...request, exclude })],
-          request.root,
-          signal,
-          text => parser.push(text),
-          limits
-        )
-        parser.end()
-        return { ...end, found: parser.found, scanned: parser.scanned }
+      const until = performance.now() + (request.most_ms ?? SEARCH_MS)
+      const left = () => Math.max(0, until - performance.now())
+      const look = lookInto(program, request, onFile, left, signal)
+      if (request.file !== undefined) {
+        const file = await hold(request.root, request.file)
+        try {
+          return { partial: await look(file ? [file] : []), scanned: file ? 1 : 0 }
+        } finally {
+          file?.close()
+        }
       }
-      let end = await single([])
-      if (!end.found && exclude.length > 0 && /error parsing glob/.test(end.stderr)) {
-        excluded = anyGlob(exclude)
-        exclude = []
-        end = await single([])
+      const second = new SecondLook(request.root, look)
+      try {
+        const { partial, scanned } = await firstLook(program, request, path => second.add(path), left, signal)
+        return { partial: (await second.end()) ?? partial, scanned }
+      } finally {
+        await second.idle()
       }
-      if (!end.found && /os error 11\b|Resource temporarily unavailable/.test(end.stderr)) end = await single(['--threads', '1'])
-      if (end.code === 2 && !end.found && end.stderr !== '') throw new ToolRefusal(`The search failed: ${end.stderr.slice(0, 1000).trim()}`)
-      return { partial: end.partial, scanned: end.scanned }
     }
   }
 }
 
-async function common(request: ListRequest): Promise<string[]> {
+/** Finds the files with a match. What the program cannot say about the paths is asked of the results. */
+async function firstLook(
+  program: string,
+  request: GrepRequest,
+  onPath: (path: string) => boolean,
+  left: () => number,
+  signal: AbortSignal
+): Promise<Found & { readonly scanned: number | undefined }> {
+  const fits = included(request)
+  const shared = ['--files-with-matches', '--max-count', '1', '--stats', ...(await reach(request))]
+  const search = (excluded: (path: string) => boolean, exclude: readonly string[]) =>
+    retried(async extra => {
+      const args = [...extra, ...shared, ...matching({ ...request, exclude }), './']
+      const take = (path: string) => !fits(path) || excluded(path) || onPath(path)
+      return await runForPaths({ program, args, cwd: request.root, signal, most_ms: left() }, take)
+    })
+  const { exclude = [] } = request
+  let end = await search(() => false, exclude)
+  if (!end.found && exclude.length > 0 && /error parsing glob/.test(end.stderr)) end = await search(anyGlob(exclude), [])
+  assertUnderstood(end)
+  return { ...end, scanned: scannedOf(end.rest) }
+}
+
+/** Answers from files that are held: the program gets them open. It prints 10 MiB of all of them at most. */
+function lookInto(
+  program: string,
+  request: GrepRequest,
+  onFile: (matches: FileMatches) => boolean,
+  left: () => number,
+  signal: AbortSignal
+): Look {
+  let bytes = SEARCH_BYTES
+  return async files => {
+    const names = files.map(({ fd, at }, index) => (fd === undefined ? at : `/proc/self/fd/${3 + index}`))
+    const paths = new Map(names.map((name, index) => [Buffer.from(name).toString('latin1'), files[index]!.path]))
+    // Without a file it searches an empty input: what it does not understand, it refuses all the same.
+    const args = [
+      '--no-ignore',
+      '--no-mmap',
+      ...shown(request),
+      ...matching({ ...request, exclude: [] }),
+      ...(names.length > 0 ? names : ['-'])
+    ]
+    const fds = files.flatMap(({ fd }) => fd ?? [])
+    const end = await retried(async extra => {
+      const parser = new Parser(request, paths, onFile)
+      const onText = (text: string) => {
+        bytes -= text.length
+        return parser.push(text) && bytes >= 0
+      }
+      const given = [...extra, ...args]
+      const ended = await run({ program, args: given, cwd: request.root, signal, onText, encoding: 'latin1', files: fds, most_ms: left() })
+      const partial = parser.end() ? ended.partial : (ended.partial ?? 'size')
+      return { ...ended, partial, found: parser.found }
+    })
+    assertUnderstood(end)
+    return end.partial
+  }
+}
+
+interface Found extends End {
+  readonly found: boolean
+}
+
+/** Where no more threads can be had, one is enough. */
+async function retried<T extends Found>(search: (extra: readonly string[]) => Promise<T>): Promise<T> {
+  const end = await search([])
+  if (end.found || !/os error 11\b|Resource temporarily unavailable/.test(end.stderr)) return end
+  return await search(['--threads', '1'])
+}
+
+function assertUnderstood({ code, found, stderr }: Found): void {
+  if (code === 2 && !found && stderr !== '') throw new ToolRefusal(`The search failed: ${stderr.slice(0, 1000).trim()}`)
+}
+
+/** A run that prints paths, each with NUL behind it. `rest`: what comes after the last one. */
+async function runForPaths(options: Omit<Run, 'onText'>, onPath: (path: string) => boolean): Promise<Found & { readonly rest: string }> {
+  let rest = ''
+  let found = false
+  const onText = (text: string) => {
+    const paths = (rest + text).split('\0')
+    rest = paths.pop() ?? ''
+    found ||= paths.length > 0
+    return paths.every(path => onPath(plain(path)))
+  }
+  const end = await run({ ...options, onText })
+  return { ...end, found, rest }
+}
+
+/** How far a search of a tree goes. */
+async function reach(request: ListRequest): Promise<string[]> {
   return [
+    '--null',
     '--no-config',
     '--hidden',
-    ...(await reach(request)),
+    ...(await reachAbove(request)),
     '--color=never',
     '--no-messages',
     ...VCS_DIRS.flatMap(dir => ['--glob', `!${dir}`]),
@@ -108,99 +174,40 @@ async function common(request: ListRequest): Promise<string[]> {
  * Ignore files above count up to the root of the repository. Without the need for one the program reads on to the root of the file system, and
  * with it those of directories that belong to none not at all.
  */
-async function reach({ root }: ListRequest): Promise<string[]> {
+async function reachAbove({ root }: ListRequest): Promise<string[]> {
   const repository = await repositoryOf(root)
   if (!repository.git) return ['--no-require-git']
   return repository.root === root ? ['--no-require-git', '--no-ignore-parent'] : []
 }
 
-function grepArgs(request: GrepRequest): string[] {
-  const args = ['--null', '--with-filename', '--no-heading', ...(namesReturns(request) ? [] : ['--crlf'])]
+/** What is told of the matches. */
+function shown(request: GrepRequest): string[] {
+  const args = ['--no-config', '--color=never', '--no-messages', '--null', '--with-filename', '--no-heading']
   if (request.mode === 'files_with_matches') args.push('--files-with-matches')
   else if (request.mode === 'count_matches') args.push('--count-matches')
   else {
-    args.push('--line-number', '--column', '--stats') // the column tells where to cut long lines
+    args.push('--line-number', '--column') // the column tells where to cut long lines
     if (request.before > 0) args.push('--before-context', String(request.before))
     if (request.after > 0) args.push('--after-context', String(request.after))
   }
+  if (request.most_lines !== undefined) args.push('--max-count', String(request.most_lines))
+  return args
+}
+
+/** What matches, and, of a tree, in which files. */
+function matching(request: GrepRequest): string[] {
+  const args = namesReturns(request) ? [] : ['--crlf']
   if (request.ignore_case) args.push('--ignore-case')
   if (request.multiline) args.push('--multiline', '--multiline-dotall')
   if (request.type !== undefined) args.push('--type', request.type)
   if (request.glob !== undefined) args.push('--glob', request.glob)
   if (request.literal) args.push('--fixed-strings')
-  if (request.most_lines !== undefined) args.push('--max-count', String(request.most_lines))
   // A glob would find ignored files, too; a type does not. What it cannot say is asked of the results.
   for (const glob of endingGlobs(request.include)) args.push('--type-add', `wanted:${glob}`)
   if (endingGlobs(request.include).length > 0) args.push('--type', 'wanted')
   for (const glob of request.exclude ?? []) args.push('--glob', `!${glob}`)
-  args.push('--regexp', request.pattern, '--', request.file === undefined ? './' : `./${request.file}`)
+  args.push('--regexp', request.pattern, '--')
   return args
-}
-
-interface End {
-  readonly code: number | null
-  readonly stderr: string
-  readonly partial?: Partial
-}
-
-/** The program needs no more; what it gets, commands of the agent could read in /proc. */
-const searchEnv = Object.fromEntries(
-  ['PATH', 'LD_LIBRARY_PATH', 'SystemRoot'].flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))
-)
-
-/** Runs the program until it ends, `onText` returns false, or a limit is reached. Rejects with the abort's reason. */
-function run(
-  program: string,
-  args: string[],
-  cwd: string,
-  signal: AbortSignal,
-  onText: (text: string) => boolean,
-  { bytes: limit = SEARCH_BYTES, ms = SEARCH_MS }: { readonly bytes?: number; readonly ms?: number } = {}
-): Promise<End> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted()
-    const child = spawn(program, args, { cwd, env: searchEnv, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true })
-    runBehind(child)
-    const decoder = new StringDecoder('utf8')
-    let bytes = 0
-    let stderr = ''
-    let partial: Partial | undefined
-    let failure: unknown
-    const stop = () => child.kill('SIGKILL')
-    const timer = setTimeout(() => {
-      partial ??= 'time'
-      stop()
-    }, ms)
-    signal.addEventListener('abort', stop, { once: true })
-    child.stdout.on('data', (chunk: Buffer) => {
-      if (partial || failure) return
-      bytes += chunk.length
-      try {
-        if (onText(decoder.write(chunk)) && bytes <= limit) return
-        partial = 'size'
-      } catch (error) {
-        failure = error
-      }
-      stop()
-    })
-    child.stderr.on('data', (chunk: Buffer) => {
-      if (stderr.length < 4_000) stderr += chunk.toString('utf8')
-    })
-    const over = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', stop)
-    }
-    child.once('error', error => {
-      over()
-      reject(error)
-    })
-    child.once('close', code => {
-      over()
-      if (signal.aborted) reject(signal.reason)
-      else if (failure) reject(failure)
-      else resolve({ code, stderr, ...(partial ? { partial } : {}) })
-    })
-  })
 }
 
 function isExecutable(path: string): boolean {

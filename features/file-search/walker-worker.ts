@@ -1,8 +1,9 @@
 /** Worker of the walker: matches the lines of a list of files. Runs in its own thread. */
-import { readFile, stat } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { cutAround, type FileMatches, type GrepRequest, namesReturns, type Row } from './engine.ts'
+import { holdFile } from './held.ts'
 
 export interface WorkerTask {
   readonly request: GrepRequest
@@ -28,10 +29,12 @@ async function work({ request, paths }: WorkerTask, answer: (message: WorkerAnsw
   }
   let scanned = 0
   for (const path of paths) {
-    const full = join(request.root, path)
-    const facts = await stat(full).catch(() => undefined) // gone since it was listed
-    if (!facts?.isFile() || facts.size > MAX_BYTES) continue
-    const text = textOf(await readFile(full).catch(() => Buffer.alloc(0))) // unreadable: no match
+    const file = await holdFile(join(request.root, path))
+    if (!file) continue // gone since it was listed
+    const bytes = file.size > MAX_BYTES ? undefined : await readFile(file.at).catch(() => Buffer.alloc(0)) // unreadable: no match
+    file.close()
+    if (!bytes) continue
+    const text = textOf(bytes)
     scanned++
     if (text.includes('\0')) continue
     const matches = search(text, path, pattern, request)

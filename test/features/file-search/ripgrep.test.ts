@@ -1,12 +1,13 @@
 /** The search engine on ripgrep, with a stand-in for the program: what it is given, how its output is taken, how it ends. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { getPriority } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { FileMatches, GrepRequest } from '../../../features/file-search/index.ts'
-import { createRipgrep } from '../../../features/file-search/ripgrep.ts'
+import { canHold, type FileMatches, type GrepRequest } from '../../../features/file-search/index.ts'
+import { createRipgrep, findRipgrep } from '../../../features/file-search/ripgrep.ts'
+import { walker } from '../../../features/file-search/walker.ts'
 import { files } from '../tools-files/scene.ts'
 
 const signal = new AbortController().signal
@@ -34,8 +35,11 @@ async function standIn(t: TestContext, script: string) {
       await new Promise(setImmediate)
     }
   }
-  return { cwd, engine: createRipgrep(program), list, grep, pid, say: () => writeFile(join(cwd, 'ask'), 'go\n') }
+  return { cwd, put, engine: createRipgrep(program), list, grep, pid, say: () => writeFile(join(cwd, 'ask'), 'go\n') }
 }
+
+/** What the program does in the tree, and with the files that were found there, which it gets open: from descriptor 3 on. */
+const looks = (tree: string, files: string) => `case "$*" in *--no-mmap*) ${files};; *) ${tree};; esac`
 
 const isGone = (pid: number) => {
   try {
@@ -48,8 +52,10 @@ const isGone = (pid: number) => {
 const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
 
 test('a path that comes in parts, and a character cut in two, are put together', { timeout: 15_000 }, async t => {
-  const script = "printf 'first\\000h\\303'; read _ < ask; printf '\\251lf\\000'"
-  const { engine, list, grep, say } = await standIn(t, script)
+  const script = looks("printf 'first\\000h\\303'; read _ < ask; printf '\\251lf\\000'", "printf '/proc/self/fd/3\\000'")
+  const { engine, list, grep, say, put } = await standIn(t, script)
+  await put('first', '')
+  await put('hélf', '')
   const listed: string[] = []
   const take = (path: string) => {
     listed.push(path)
@@ -87,8 +93,8 @@ test('nothing more is taken once enough has come', { timeout: 15_000 }, async t 
 })
 
 test('results of more than 10 MiB are cut off and told to be a part', { timeout: 15_000 }, async t => {
-  const { engine, grep, list } = await standIn(t, "yes aaaaaaaaaaaaaaaaaaaaaaaa | tr '\\n' '\\000' | head -c 11000000")
-  assert.equal((await engine.grep(grep, () => true, signal)).partial, 'size')
+  const { engine, grep, list } = await standIn(t, "yes /proc/self/fd/3 | tr '\\n' '\\000' | head -c 11000000")
+  assert.equal((await engine.grep({ ...grep, file: 'rg.sh' }, () => true, signal)).partial, 'size')
   assert.equal(await engine.list(list, () => true, signal), undefined, 'a list has bounds of its own')
 })
 
@@ -125,23 +131,29 @@ test('a search that was aborted before starts no program', { timeout: 15_000 }, 
 })
 
 test('where no more threads can be had, the search goes on with one', async t => {
-  const script = `case "$*" in *--threads*) printf 'found\\000';; *) echo 'rg: os error 11' >&2; exit 2;; esac`
-  const { engine, grep } = await standIn(t, script)
+  const enough = looks("printf './found\\000'", "printf '/proc/self/fd/3\\000'")
+  const { engine, grep, put } = await standIn(t, `case "$*" in *--threads*) ${enough};; *) echo 'rg: os error 11' >&2; exit 2;; esac`)
+  await put('found', '')
   const found: string[] = []
   await engine.grep(grep, ({ path }) => found.push(path) > 0, signal)
-  assert.deepEqual(found, ['found'])
+  await engine.grep({ ...grep, file: 'found' }, ({ path }) => found.push(path) > 0, signal)
+  assert.deepEqual(found, ['found', 'found'])
 })
 
 test('what was found counts, also where a part could not be searched', async t => {
-  const { engine, grep } = await standIn(t, "printf 'found\\000'; echo 'rg: gone: os error 11' >&2; exit 2")
+  const both = looks("printf './found\\000'", "printf '/proc/self/fd/3\\000'")
+  const { engine, grep, put } = await standIn(t, `${both}; echo 'rg: gone: os error 11' >&2; exit 2`)
+  await put('found', '')
   const found: string[] = []
   await engine.grep(grep, ({ path }) => found.push(path) > 0, signal)
   assert.deepEqual(found, ['found'])
 })
 
 test('a gap of one file is none of the next', async t => {
-  const rows = ['a\\0001:1:x', 'a\\0009:1:x', '--', 'b\\0001:1:x', 'b\\0002:1:x']
-  const { engine, grep } = await standIn(t, `printf '${rows.join('\\n')}\\n'`)
+  const rows = ['3\\0001:1:x', '3\\0009:1:x', '--', '4\\0001:1:x', '4\\0002:1:x'].map(row => (row === '--' ? row : `/proc/self/fd/${row}`))
+  const { engine, grep, put } = await standIn(t, looks("printf './a\\000./b\\000'", `printf -- '${rows.join('\\n')}\\n'`))
+  await put('a', '')
+  await put('b', '')
   const found: FileMatches[] = []
   await engine.grep({ ...grep, mode: 'content', after: 1 }, matches => found.push(matches) > 0, signal)
   assert.deepEqual(found, [
@@ -179,4 +191,42 @@ test('the program gets nothing of the environment but what it needs', async t =>
     names.filter(name => !known.includes(name ?? '')),
     []
   )
+})
+
+const swap = 'mv d away; mv link d'
+for (const [when, tree, found] of [
+  ['while the tree is searched', `${swap}; printf './d/f\\000'`, 0],
+  ['while its file is looked into', 'exec $rg "$@"', 1]
+] as const)
+  test(`what a link leads to that takes the place of a directory ${when} is not answered`, { timeout: 15_000 }, async t => {
+    const rg = await findRipgrep(process.env)
+    if (rg === undefined || !canHold) return t.skip('no ripgrep here, or a system that holds nothing')
+    for (const mode of ['files_with_matches', 'count_matches', 'content'] as const) {
+      const { engine, grep, put, cwd } = await standIn(t, `rg=${rg}; ${looks(tree, `${found ? swap : ':'}; exec $rg "$@"`)}`)
+      await put('work/d/f', 'harmless x\n')
+      await put('outside/f', 'secret xx\n')
+      await symlink('../outside', join(cwd, 'work/link'))
+      const answers: FileMatches[] = []
+      await engine.grep({ ...grep, mode, root: join(cwd, 'work') }, matches => answers.push(matches) > 0, signal)
+      assert.equal(await readFile(join(cwd, 'work/d/f'), 'utf8'), 'secret xx\n', 'they were swapped')
+      const rows = mode === 'content' ? [{ line: 1, col: 10, text: 'harmless x' }] : []
+      assert.deepEqual(answers, found ? [{ path: 'd/f', rows, ...(mode === 'count_matches' ? { count: 1 } : {}) }] : [], mode)
+    }
+  })
+
+test('a file that is reached through a link is not looked into', async t => {
+  const rg = await findRipgrep(process.env)
+  if (rg === undefined) return t.skip('no ripgrep here')
+  const { grep, put, cwd } = await standIn(t, '')
+  await put('outside/f', 'x\n')
+  await symlink('outside', join(cwd, 'link'))
+  await symlink('outside/f', join(cwd, 'f'))
+  for (const [root, file] of [
+    [join(cwd, 'link'), 'f'],
+    [cwd, 'f']
+  ] as const) {
+    const request: GrepRequest = { ...grep, root, file }
+    assert.deepEqual(await createRipgrep(rg).grep(request, () => assert.fail('found'), signal), { partial: undefined, scanned: 0 })
+    assert.deepEqual(await walker.grep(request, () => assert.fail('found'), signal), { scanned: 0 })
+  }
 })
