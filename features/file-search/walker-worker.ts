@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { cutAround, type FileMatches, type GrepRequest, namesReturns, type Row } from './engine.ts'
 import { holdFile } from './held.ts'
+import { patternOf } from './pattern.ts'
 
 export interface WorkerTask {
   readonly request: GrepRequest
@@ -21,8 +22,7 @@ const MAX_BYTES = 10 * 1024 * 1024
 async function work({ request, paths }: WorkerTask, answer: (message: WorkerAnswer) => void): Promise<void> {
   let pattern: RegExp
   try {
-    const source = request.literal ? request.pattern.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&') : request.pattern
-    pattern = new RegExp(source, `g${request.ignore_case ? 'i' : ''}${request.multiline ? 'ms' : ''}`)
+    pattern = patternOf(request)
   } catch (error) {
     answer({ kind: 'invalid', message: error instanceof Error ? error.message : 'not a regular expression' })
     return
@@ -34,19 +34,35 @@ async function work({ request, paths }: WorkerTask, answer: (message: WorkerAnsw
     const bytes = file.size > MAX_BYTES ? undefined : await readFile(file.at).catch(() => Buffer.alloc(0)) // unreadable: no match
     file.close()
     if (!bytes) continue
-    const text = textOf(bytes)
     scanned++
-    if (text.includes('\0')) continue
+    const text = textOf(bytes, request.multiline)
     const matches = search(text, path, pattern, request)
     if (matches) answer({ kind: 'file', matches, scanned })
   }
   answer({ kind: 'done', scanned })
 }
 
-/** UTF-8, or UTF-16 with a byte order mark. */
-function textOf(bytes: Buffer): string {
+/** UTF-8, or UTF-16 with a byte order mark; of what is no text, what ripgrep sees before it notices. */
+function textOf(bytes: Buffer, multiline: boolean): string {
   const wide = bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : undefined
-  return wide === undefined ? bytes.toString('utf8') : new TextDecoder(wide).decode(bytes)
+  if (wide === undefined) return new TextDecoder().decode(textPart(bytes, multiline))
+  const text = new TextDecoder(wide).decode(bytes)
+  return text.includes('\0') ? '' : text
+}
+
+/** So much is read at a time: a part with NUL in it, and what follows, is not searched. */
+const PART_BYTES = 64 * 1024
+
+function textPart(bytes: Buffer, multiline: boolean): Buffer {
+  const nul = bytes.indexOf(0)
+  if (nul < 0 || (multiline && nul >= PART_BYTES)) return bytes
+  let from = 0
+  for (let to = PART_BYTES; nul >= to; ) {
+    const line = bytes.lastIndexOf(10, to - 1) + 1
+    to += line > from ? line - from : to - from // a line that is longer than the part makes it larger
+    from = Math.max(from, line)
+  }
+  return bytes.subarray(0, from)
 }
 
 /** Matches of one text, or undefined when there are none. */
@@ -67,9 +83,14 @@ function search(text: string, path: string, pattern: RegExp, request: GrepReques
   } else {
     for (const [index, line] of lines.entries()) {
       if (request.most_lines !== undefined && hits.size >= request.most_lines) break
-      const found = [...line.matchAll(pattern)]
-      if (found[0]) hits.set(index, found[0].index)
-      count += found.length
+      let from = 0
+      // A carriage return ends a line, too, unless it is looked for: no match reaches over it.
+      for (const part of namesReturns(request) ? [line] : line.split('\r')) {
+        const found = [...part.matchAll(pattern)]
+        if (found[0] && !hits.has(index)) hits.set(index, from + found[0].index)
+        count += found.length
+        from += part.length + 1
+      }
     }
   }
   if (count === 0) return undefined

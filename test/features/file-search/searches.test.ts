@@ -4,6 +4,7 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { grep } from '../../../features/file-search/grep.ts'
+import { canHold } from '../../../features/file-search/index.ts'
 import fileSearch from '../../../features/file-search/pack.ts'
 import { createRipgrep, findRipgrep } from '../../../features/file-search/ripgrep.ts'
 import { walker } from '../../../features/file-search/walker.ts'
@@ -173,8 +174,22 @@ test('lines are found with column, neighbours and budgets', async t => {
   assert.ok(cwd)
 })
 
+const asked = {
+  pattern: 'beta',
+  regex: false,
+  case_sensitive: true,
+  follow_gitignore: true,
+  max_files: 100,
+  max_matches_per_file: 2,
+  max_total_matches: 100,
+  context_lines: 1,
+  runtime_id: 'local'
+}
+const { signal } = new AbortController()
+const program = await findRipgrep(process.env)
+const engines = [walker, ...(program === undefined ? [] : [createRipgrep(program)])]
+
 test('both engines answer alike, whatever is asked', async t => {
-  const program = await findRipgrep(process.env)
   if (program === undefined) return t.skip('no ripgrep here')
   const { put, cwd } = await fileScene(t)
   await put('src/a.ts', 'alpha beta\nbeta\n\ngamma beta beta\r\nomega\n')
@@ -185,18 +200,13 @@ test('both engines answer alike, whatever is asked', async t => {
   await put('src/.gitignore', 'deep/\n!keep\n')
   await put('src/keep', 'beta')
   await put('.hidden/h', 'beta')
-  const common = {
-    pattern: 'beta',
-    regex: false,
-    case_sensitive: true,
-    follow_gitignore: true,
-    max_files: 100,
-    max_matches_per_file: 2,
-    max_total_matches: 100,
-    context_lines: 1,
-    runtime_id: 'local'
-  }
-  const { signal } = new AbortController()
+  await put('mark.txt', '\ufeffbeta\n')
+  await put('signs.txt', 'ÄÖ straße "b" [] {} a-b 12. ü\n0x\n 😀 beta\n\u2028beta\u2028\nBETA ẞ\n')
+  await put('returns.txt', 'a\rbeta\rb beta\n')
+  const long = `${'x'.repeat(63)}\n`.repeat(1024)
+  await put('late', `beta\n${long}beta\n\0\nbeta\n`)
+  await put('one-long-line', `${'x'.repeat(70_000)}\nbeta\n\0\n`)
+  const regular = (pattern: string) => ({ pattern, regex: true })
   for (const more of [
     {},
     { follow_gitignore: false },
@@ -204,16 +214,52 @@ test('both engines answer alike, whatever is asked', async t => {
     { include_globs: ['src', '*.md'] },
     { exclude_globs: ['src/**'] },
     { exclude_globs: ['[', 'docs', '{a,b'] },
-    { pattern: 'a$', regex: true },
     { pattern: 'BETA', case_sensitive: false },
-    { max_matches_per_file: 1 }
+    { max_matches_per_file: 1 },
+    { pattern: '"b" [' },
+    { pattern: 'ß', case_sensitive: false },
+    ...['a$', '^beta', '\\w+ße', '[^a-z]beta', '\\s\\S+$', 'a\\r'].map(regular)
   ]) {
-    const asked = { ...common, ...more }
-    const one = await grep(cwd, asked, 20_000, signal, walker)
-    const two = await grep(cwd, asked, 20_000, signal, createRipgrep(program))
+    const body = { ...asked, ...more }
+    const one = await grep(cwd, body, 20_000, signal, walker)
+    const two = await grep(cwd, body, 20_000, signal, createRipgrep(program))
     assert.deepEqual(one.files, two.files, JSON.stringify(more))
     assert.deepEqual(one.truncated, two.truncated, JSON.stringify(more))
     assert.ok(one.files.length > 0, JSON.stringify(more))
+  }
+})
+
+test('a pattern with a line break, and one that is no regular expression, are refused', async t => {
+  const { cwd } = await fileScene(t)
+  for (const engine of engines)
+    for (const [pattern, regex] of [
+      ['a\nb', false],
+      ['a\\nb', true],
+      ['(', true],
+      ['x(?=x)', true]
+    ] as const)
+      await assert.rejects(grep(cwd, { ...asked, pattern, regex }, 20_000, signal, engine), { code: 40001 }, pattern)
+})
+
+test('the column counts characters of the line that is shown, also where its bytes are no UTF-8', async t => {
+  const { put, cwd } = await fileScene(t)
+  await put('latin1.txt', Buffer.from('äöü beta ü\n', 'latin1'))
+  for (const engine of engines) {
+    const [file] = (await grep(cwd, asked, 20_000, signal, engine)).files
+    const { col, text } = file!.matches[0]!
+    assert.deepEqual([col, text.slice(col - 1, col + 3)], [5, 'beta'])
+  }
+})
+
+test('a file that is no text further on takes no match from another one, whatever that is called', async t => {
+  const { put, cwd } = await fileScene(t)
+  await put('aa', `beta\n${'x'.repeat(100_000)}\0\n`)
+  await put('line\nbreak', 'beta\n')
+  for (let n = 0; n < 10; n++) await put(`z${n}`, 'beta\nbeta\n')
+  for (const engine of engines) {
+    const { files } = await grep(cwd, asked, 20_000, signal, engine)
+    const lines = files.map(({ path, matches }) => [path, ...matches.map(({ line }) => line)])
+    assert.deepEqual(lines, [['aa', 1], ...(canHold ? [['line\nbreak', 1]] : []), ...Array.from({ length: 10 }, (_, n) => [`z${n}`, 1, 2])])
   }
 })
 
@@ -227,8 +273,7 @@ test('a file whose name is no text is shown by nothing, one with the sign for su
   const listed = await ask('list', {})
   assert.deepEqual(paths(listed), ['na\ufffdmore'])
   assert.deepEqual(paths(await ask('search', { query: 'na' })), ['na\ufffdmore'])
-  const program = await findRipgrep(process.env)
-  for (const engine of [walker, ...(program === undefined ? [] : [createRipgrep(program)])]) {
+  for (const engine of engines) {
     const found: string[] = []
     const collect = (path: string) => found.push(path) > 0
     await engine.list({ root: cwd, include_ignored: true }, collect, AbortSignal.timeout(10_000))
@@ -243,16 +288,6 @@ test('a file whose name is no text is shown by nothing, one with the sign for su
 test('a pattern that never ends is told as a search that took too long', async t => {
   const { put, cwd } = await fileScene(t)
   await put('a', `${'a'.repeat(40)}!\n`)
-  const asked = {
-    pattern: '(a+)+$',
-    regex: true,
-    case_sensitive: true,
-    follow_gitignore: true,
-    max_files: 100,
-    max_matches_per_file: 2,
-    max_total_matches: 100,
-    context_lines: 1,
-    runtime_id: 'local'
-  }
-  await assert.rejects(grep(cwd, asked, 300, new AbortController().signal, walker), { code: 41305 })
+  const body = { ...asked, pattern: '(a+)+$', regex: true }
+  await assert.rejects(grep(cwd, body, 300, signal, walker), { code: 41305 })
 })
