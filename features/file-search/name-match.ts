@@ -21,7 +21,7 @@ function topLevel(names: readonly Named[], limit: number, fits: Fits, hidden: bo
 
 /** Fuzzy: `score` and positions are those of fuzzysort over the whole path. Equal scores in the order of their paths. */
 export function fuzzy(names: readonly Named[], { query, limit }: NameQuery, fits: Fits | undefined): Found {
-  const wanted = query.trim()
+  const wanted = query.trim().normalize('NFC')
   if (wanted === '') return topLevel(names, limit, fits ?? (() => true), false)
   const pool = fits ? names.filter(entry => fits(entry.path)) : names
   // More than are shown, so that equal scores at the border are sorted, too.
@@ -33,8 +33,26 @@ export function fuzzy(names: readonly Named[], { query, limit }: NameQuery, fits
 
 const target = (entry: Named) => entry.prepared
 
-function hitOf({ path, name, kind }: Named, score: number, indexes: Iterable<number>): NameHit {
-  return { path, name, kind, score, match_positions: [...indexes].sort((a, b) => a - b) }
+function hitOf(entry: Named, score: number, indexes: Iterable<number>): NameHit {
+  const { path, name, kind, composed } = entry
+  const positions = [...indexes].sort((a, b) => a - b)
+  return { path, name, kind, score, match_positions: composed === path ? positions : positionsIn(path, new Set(positions)) }
+}
+
+const graphemes = new Intl.Segmenter('en')
+
+/** Positions of the composed path as those of the path itself; a character that is several there is marked as a whole. */
+function positionsIn(path: string, composed: ReadonlySet<number>): number[] {
+  const positions: number[] = []
+  let at = 0
+  for (const { segment, index } of graphemes.segment(path)) {
+    const { length } = segment.normalize('NFC')
+    const isOne = length !== segment.length
+    const isMarked = Array.from({ length }, (_, unit) => composed.has(at + unit))
+    for (let unit = 0; unit < segment.length; unit++) if (isOne ? isMarked.includes(true) : isMarked[unit]) positions.push(index + unit)
+    at += length
+  }
+  return positions
 }
 
 interface Candidate {
@@ -50,7 +68,7 @@ interface Candidate {
  * the directory itself and what is in it.
  */
 export function suggest(names: readonly Named[], { query, limit, show_hidden }: NameQuery, fits: Fits | undefined): Found {
-  const typed = inLowerCase(query.trim()).replace(/^\.\//, '')
+  const typed = inLowerCase(query.trim().normalize('NFC')).replace(/^\.\//, '')
   if (typed === '') return topLevel(names, limit, fits ?? (() => true), show_hidden)
   const segments = typed.split('/').filter((segment, at, all) => segment !== '' || at === all.length - 1)
   const last = segments.pop() ?? ''
@@ -80,8 +98,8 @@ export function suggest(names: readonly Named[], { query, limit, show_hidden }: 
 
 /** A query in the name alone. */
 function inName(entry: Named, query: string, floor: number): Candidate | undefined {
-  const name = inLowerCase(entry.name)
-  const offset = entry.path.length - entry.name.length
+  const offset = entry.composed.lastIndexOf('/') + 1
+  const name = inLowerCase(entry.composed.slice(offset))
   if (query === '') return { entry, tier: 2, span: 0, positions: [] }
   const positions = subsequence(name, query)
   if (!positions || floor > offset) return undefined
@@ -91,7 +109,7 @@ function inName(entry: Named, query: string, floor: number): Candidate | undefin
 
 /** Directories in order, then the name; nothing behind the last slash: the directory and its children. */
 function inPath(entry: Named, dirs: readonly string[], last: string): Candidate | undefined {
-  const parts = inLowerCase(entry.path).split('/')
+  const parts = inLowerCase(entry.composed).split('/')
   const positions: number[] = []
   let want = 0
   let offset = 0

@@ -20,6 +20,8 @@ export interface Named extends Pick<NameHit, 'path' | 'name' | 'kind'> {
   readonly depth: number
   /** Some segment begins with a dot. */
   readonly hidden: boolean
+  /** The path with letters and their marks as one character where there is one (NFC): what is searched, as queries may be spelled either way. */
+  readonly composed: string
   readonly prepared: Prepared
 }
 
@@ -116,13 +118,15 @@ export class NameTree {
       const { name } = entry
       if (VCS_DIRS.includes(name) || rules.ignores(`${at === '/' ? '' : at.replace(/\/$/, '')}/${name}`, entry.isDirectory())) continue
       const path = prefix + name
+      const composed = path.normalize('NFC')
       entries.push({
         path,
         name,
         kind: entry.isDirectory() ? 'directory' : entry.isSymbolicLink() ? 'symlink' : 'file',
         depth: depth + 1,
         hidden: name.startsWith('.') || prefix.startsWith('.') || prefix.includes('/.'),
-        prepared: fuzzysort.prepare(path)
+        composed,
+        prepared: fuzzysort.prepare(composed)
       })
     }
     entries.sort((a, b) => (a.name < b.name ? -1 : 1))

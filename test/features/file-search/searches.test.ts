@@ -125,6 +125,27 @@ test('a path that is being typed is completed: whole names, beginnings, then par
   }
 })
 
+test('a name is found whichever way it and the query spell letters with marks, and the positions are those of the name', async t => {
+  const { rest, ask, put, cwd } = await fileScene(t, [fileSearch])
+  const suggest = (query: string) => rest.json('POST', '/api/v1/workspace/fs:suggest', { workspace: cwd, query })
+  const words = ['grün', '한글', 'がく']
+  for (const form of ['NFC', 'NFD']) for (const word of words) await put(`${form}-é/${word}.md`.normalize(form))
+  for (const spelled of ['NFC', 'NFD'])
+    for (const word of words)
+      for (const answer of [await ask('search', { query: word.normalize(spelled) }), await suggest(word.normalize(spelled))]) {
+        const { items } = (answer as Json).data
+        assert.deepEqual(items.map((hit: Json) => hit.path.slice(0, 3)).sort(), ['NFC', 'NFD'], `${word} as ${spelled}`)
+        for (const { path, match_positions } of items)
+          assert.equal(
+            match_positions
+              .map((at: number) => path[at])
+              .join('')
+              .normalize('NFC'),
+            word
+          )
+      }
+})
+
 test('lines are found with column, neighbours and budgets', async t => {
   const { ask, put, cwd } = await fileScene(t, [fileSearch])
   await put('a.ts', 'one\ntwo (x)\nthree\nfour\nTWO (x) two (x)\n')
