@@ -317,10 +317,13 @@ test('what belongs to the home is off limits also where the home is the working 
 })
 
 test('a command that names a file of the home is asked for, whatever allows it, and a kept result of the agent can be read', async t => {
-  const toml = 'permission.allow = [{ tool = "Bash", match = "cat *" }, { tool = "Bash", match = "cd *" }]'
+  const allow = ['cat *', 'cd *', 'grep *', 'tar *'].map(match => `{ tool = "Bash", match = "${match}" }`)
+  const toml = `permission.allow = [${allow}]`
   const { turn, cwd, home } = await conversation(t, { toml })
   const token = join(home, 'server.token')
   await symlink(dirname(home), join(cwd, 'up'))
+  await symlink(home, join(cwd, 'link'))
+  await symlink(join(home, 'config.toml'), join(cwd, 'linked.toml'))
   process.env.TEST_PLACE = home
   t.after(() => delete process.env.TEST_PLACE)
   const lines = [
@@ -336,7 +339,15 @@ test('a command that names a file of the home is asked for, whatever allows it, 
     'cat "${TEST_PLACE}/config.toml"',
     `cat up/${basename(home)}/config.toml`,
     `cd ${dirname(home)} && cat ${basename(home)}/config.toml`,
-    `cat --file=${home}/config.toml`
+    `cat --file=${home}/config.toml`,
+    `cat ${dirname(home)}/{${basename(home)},x}/config.toml`,
+    `cd ${dirname(home)} && cat $PWD/${basename(home)}/config.toml`,
+    `grep -r api_key ${dirname(home)}`,
+    `cd ${dirname(home)} && grep -rn api_key .`,
+    `tar cf - ${dirname(home)} | grep -a api_key`,
+    'cat l*/config.toml',
+    'cat *.toml',
+    'grep -R api_key .'
   ]
   for (const permission_mode of ['manual', 'yolo']) {
     const { asked } = await turn(

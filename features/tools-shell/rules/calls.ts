@@ -1,10 +1,10 @@
 /** What a command runs by its words: itself in all forms, commands and scripts among its words, what it reads them from. */
 import { compilePathGlob } from '../../tools/index.ts'
 import type { Call } from './call.ts'
-import { isInput, isNothing } from './files-in.ts'
 import { DYNAMIC, EXPANDING, type Findings, runsWithin, suspicion } from './findings.ts'
 import { leading } from './flags.ts'
 import { isProgramVariable, programKey, programOf } from './programs.ts'
+import { isInput, isNothing } from './redirects.ts'
 import { baseOf, isBash } from './words.ts'
 
 /** Flags before the name of a subcommand that are left out. */

@@ -3,7 +3,7 @@
  * widely (`commands-in.ts`).
  */
 import { resolve } from 'node:path'
-import { parse, type SyntaxNode } from 'unbash'
+import { parse } from 'unbash'
 import { matchText, type RulePart, type Surroundings, type ToolExecution } from '../../tools/index.ts'
 import { commandsIn } from './commands-in.ts'
 import { filesOf } from './files-in.ts'
@@ -40,14 +40,14 @@ export async function readLine(line: string, { shell, cwd, around }: LinePlace):
   const plain = !isBash(baseOf(shell))
   const root = foundOf(script, false)
   const values = new Values()
-  const nodes: SyntaxNode[] = []
+  const all: Found[] = []
   let uncertain = isLong || (script.errors?.length ?? 0) > 0
-  await walk(root, node => {
-    nodes.push(node)
+  await walk(root, (node, found) => {
+    all.push(found)
     values.learn(node)
     if (plain && isForeign(node)) uncertain = true
   })
-  const files = await filesOf(nodes, cwd, around)
+  const files = await filesOf(all, cwd, around, values)
   // nobody knows what a line names that is not taken apart: it counts as touching what is the server's own
   const accesses = isLong ? [{ kind: 'read' as const, path: around.home }] : files.accesses
   const change = resolve(cwd) === resolve(around.cwd) ? undefined : `cd '${cwd.replaceAll("'", "'\\''")}'`

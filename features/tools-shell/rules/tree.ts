@@ -2,7 +2,7 @@
 import { forEachChild, type SyntaxNode } from 'unbash'
 import { yieldToLoop } from '../../../kernel/index.ts'
 import { Call } from './call.ts'
-import { isHarmless, isInput, isNothing } from './files-in.ts'
+import { isHarmless, isInput, isNothing } from './redirects.ts'
 import { isPlain, WORDS } from './words.ts'
 
 /** A node of a text. */
@@ -23,11 +23,11 @@ export function foundOf(node: SyntaxNode, fed: boolean): Found {
 }
 
 /** Looks at every node, in the order of the text; yields to the loop in between. */
-export async function walk(root: Found, look: (node: SyntaxNode) => void): Promise<void> {
+export async function walk(root: Found, look: (node: SyntaxNode, found: Found) => void): Promise<void> {
   const todo = [root]
   for (let found = todo.pop(); found; found = todo.pop()) {
     const { node, fed, children } = found
-    look(node)
+    look(node, found)
     forEachChild(node, child => {
       children.push(foundOf(child, feeds(node, child) ?? fed))
     })

@@ -19,25 +19,32 @@ function variableIn(word: string): string | undefined {
   return mark < 0 ? undefined : word.slice(mark + 1)
 }
 
+/** Values of one variable that are kept apart. */
+const GIVEN = 10
+
 /** What variables of a line may hold, as far as the line itself sets them. Others come from the server's environment, and are the user's. */
 export class Values {
   /** Those that may hold more than one plain word. */
   readonly #open = new Set<string>()
   /** Those that the line sets to anything. */
   readonly #set = new Set<string>()
+  /** Words that the line sets a variable to; undefined: something else. */
+  readonly #given = new Map<string, Set<Word | undefined>>()
   #split = false
   #defines = false
 
   learn(node: SyntaxNode): void {
     if (node.type === 'Assignment') {
       this.#set.add(node.name)
+      this.#keep(node.name, node.value.type === 'Word' && !node.append && !node.index ? node.value : undefined)
       const text = node.value.type === 'Word' && !node.append ? literal(node.value) : undefined
       if (text === undefined || !PLAIN.test(text)) this.#open.add(node.name)
       if (node.name === 'IFS') this.#split = true
     }
     if (node.type === 'For' && !node.wordlist?.every(word => PLAIN.test(literal(word) ?? ' '))) this.#open.add(node.name.value)
-    if (node.type === 'Select') this.#open.add(node.name.value)
-    if (node.type === 'ParameterExpansion' && node.operation?.type === 'Default') this.#open.add(node.parameter)
+    if (node.type === 'For') for (const word of node.wordlist ?? [undefined]) this.#keep(node.name.value, word)
+    if (node.type === 'Select') this.#leaveOpen(node.name.value)
+    if (node.type === 'ParameterExpansion' && node.operation?.type === 'Default') this.#leaveOpen(node.parameter)
     if (node.type === 'Function') this.#defines = true
     if (node.type === 'Command') this.#command(node)
   }
@@ -50,8 +57,23 @@ export class Values {
       const [, word = '', rest] = /^(-?\w+)(?:\+?=(.*))?$/s.exec(each.value) ?? []
       const given = variableIn(word)
       if (given === undefined || (rest === undefined ? !assigns : literal(each) !== undefined && PLAIN.test(rest))) continue
-      this.#open.add(given)
+      this.#leaveOpen(given)
     }
+  }
+
+  #leaveOpen(name: string): void {
+    this.#open.add(name)
+    this.#keep(name, undefined)
+  }
+
+  #keep(name: string, word: Word | undefined): void {
+    const given = this.#given.get(name) ?? new Set()
+    this.#given.set(name, given.add(given.size < GIVEN ? word : undefined))
+  }
+
+  /** What the line sets the variable to; undefined in it: something else. Undefined: it does not. */
+  given(name: string): ReadonlySet<Word | undefined> | undefined {
+    return this.#given.get(name)
   }
 
   /** Whether a variable in the word has its value from the line. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { atPattern } from '../../../../features/tools-shell/rules/files-in.ts'
+import { atPattern } from '../../../../features/tools-shell/rules/own-files.ts'
 import { readLine } from '../../../../features/tools-shell/rules/read-line.ts'
 import { freshDir } from '../../../helpers/temp.ts'
 
@@ -311,7 +311,7 @@ test('a command that breaks off is judged as it stands', async () => {
 
 test('others have their turn while a long line is read', async () => {
   const cpu = () => Object.values(process.cpuUsage()).reduce((sum, each) => sum + each) / 1000
-  for (const part of ['-exec a b \\; ', '-c a=b ']) {
+  for (const part of ['-exec a b \\; ', '-c a=b ', '../?{a,b}/$PWD* ']) {
     const read = async () => {
       let over = false
       let last = cpu()
