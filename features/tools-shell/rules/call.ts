@@ -89,6 +89,13 @@ export class Call {
     return at > 0 && at < values.length ? at : undefined
   }
 
+  /** Texts on the line that a shell reads: after `-c`, of `eval`, in a here document for a shell. */
+  get scripts(): string[] {
+    const { program, values, script } = this
+    const own = program.name === 'eval' ? values.slice(1).join(' ') : script === undefined ? undefined : values[script]
+    return [own, ...(program.scriptReader ? this.inputs : [])].filter(text => text !== undefined)
+  }
+
   /** The program of an interpreter may come from its input. */
   get readsProgram(): boolean {
     const { program, values } = this

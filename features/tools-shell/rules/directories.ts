@@ -13,7 +13,7 @@ const DIRS = 10
 /** What begins again from an earlier directory, or may have failed half-way, where it ends. */
 interface Scope {
   readonly end: number
-  readonly before: readonly string[]
+  readonly before: Iterable<string>
   readonly isShell: boolean
 }
 
@@ -21,11 +21,13 @@ export class Directories {
   /** All that the line may ever be in, or come back to. */
   readonly all: Set<string>
   /** Where it may be at the node that was met last. */
-  now: readonly string[]
+  now: Iterable<string>
   /** It goes to another directory. */
   moves = false
   /** It goes to more than are looked at: it may be anywhere. */
   tooMany = false
+  /** Where it may have been so far. */
+  readonly #been: Set<string>
   readonly #home: string
   /** What words are while not all of the line was met. */
   readonly texts: Texts
@@ -38,6 +40,7 @@ export class Directories {
   constructor(cwd: string, home: string, values: Values) {
     this.all = new Set([cwd])
     this.now = [cwd]
+    this.#been = new Set(this.now)
     this.#home = home
     this.texts = new Texts(values, this.all)
   }
@@ -70,7 +73,13 @@ export class Directories {
     }
     const going = call && goingIn(call)
     if (going) await this.#go(going)
-    if (this.#jumps) this.now = [...this.all]
+    if (this.#jumps) this.now = this.#been // also what is met later
+  }
+
+  /** What is met next may run wherever the line has been. */
+  scatter(): void {
+    this.now = [...this.#been]
+    this.#scopes.length = 0
   }
 
   async #go({ command, values, words }: Call): Promise<void> {
@@ -91,12 +100,13 @@ export class Directories {
       this.now = [...next]
     }
     if (rest.length === 0 && values[0] !== 'popd') this.now = [homeOfUser()]
-    if (values[0] === 'popd' || values.includes('-')) this.now = [...this.all]
+    if (values[0] === 'popd' || values.includes('-')) this.now = [...this.#been, ...this.now]
     for (const dir of this.now) {
       if (this.all.size < DIRS) this.all.add(dir)
       else if (!this.all.has(dir)) this.tooMany = true
     }
-    this.now = this.now.slice(0, DIRS)
+    this.now = [...new Set(this.now)].slice(0, DIRS)
+    for (const dir of this.now) this.#been.add(dir)
   }
 
   #target(text: string, from: string): string {

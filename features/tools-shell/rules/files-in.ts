@@ -20,12 +20,17 @@ export interface Files {
   mayRead(node: Redirect): boolean
 }
 
-/** Of a line that runs in `cwd`; `all`: its tree, in the order of the text. */
-export async function filesOf(all: readonly Found[], cwd: string, given: Surroundings, values: Values): Promise<Files> {
-  const { own, moves } = await ownWords(all, cwd, given, values)
+/** Of a line that runs in `cwd`: its tree, and those of texts on it that shells read, both in the order of the text. */
+export async function filesOf(
+  [line, texts]: readonly [readonly Found[], readonly Found[]],
+  cwd: string,
+  given: Surroundings,
+  values: Values
+): Promise<Files> {
+  const { own, moves } = await ownWords(line, texts, cwd, given, values)
   const accesses = new Map<string, FileAccess>()
   const known = new Map<Redirect, string>()
-  for (const { node } of all) {
+  for (const { node } of line) {
     if (node.type !== 'Redirect' || isHarmless(node)) continue
     const others = yieldToLoop()
     if (others) await others

@@ -11,22 +11,22 @@ import { Texts, UNKNOWN } from './texts.ts'
 import type { Found } from './tree.ts'
 import type { Values } from './values.ts'
 
-/** Paths that a word may hold. */
-const PIECES = 50
+/** Paths that a word may hold: most have one, a program given on the line has many. */
+const PIECES = 500
 /** No file has a longer path. */
 const PATH_CHARS = 4096
 
 /** A word, and where the line may be when it is used. */
 interface Place {
   readonly word: Word
-  readonly dirs: readonly string[]
+  readonly dirs: Iterable<string>
 }
 
 /** A command that touches what is below its words. */
 interface Reaching {
   readonly command: Command
   readonly recursion: Recursion
-  readonly dirs: readonly string[]
+  readonly dirs: Iterable<string>
 }
 
 /** What the words of a line do, before anybody looks where they lead. */
@@ -82,24 +82,27 @@ class Survey {
   }
 }
 
-/** `all`: the line's tree, in the order of the text. `moves`: it goes to another directory. */
+/** `line`: its tree, and `texts` those of texts on it that shells read, in the order of the text. `moves`: it goes to another directory. */
 export async function ownWords(
-  all: readonly Found[],
+  line: readonly Found[],
+  texts: readonly Found[],
   cwd: string,
   given: Surroundings,
   values: Values
 ): Promise<{ readonly own: ReadonlyMap<SyntaxNode, FileAccess>; readonly moves: boolean }> {
   const { home } = given
   const directories = new Directories(cwd, home, values)
+  const all = [...line, ...texts]
   const survey = new Survey(all, directories)
-  for (const each of all) {
+  for (const [at, each] of all.entries()) {
     const others = yieldToLoop()
     if (others) await others
+    if (at >= line.length && each.node.type === 'Script') directories.scatter()
     await survey.meet(each)
   }
   const { places, reaching, going, reached, elsewhere, loose, dots } = survey
   const files = await OwnFiles.of(given, dots)
-  const texts = new Texts(values, directories.all)
+  const words = new Texts(values, directories.all)
   const own = new Map<SyntaxNode, FileAccess>()
   const add = (node: SyntaxNode, path: string | undefined) => {
     if (path !== undefined) own.set(node, { kind: 'read', path })
@@ -110,11 +113,11 @@ export async function ownWords(
     const others = yieldToLoop()
     if (others) await others
     const recursion = reached.has(word) ? reached.get(word) : loose
-    const now = [...dirs, ...(elsewhere.get(word) ?? []).flatMap(dir => dirs.map(from => pathOf(dir, from)))]
+    const now = [...dirs, ...(elsewhere.get(word) ?? []).flatMap(dir => Array.from(dirs, from => pathOf(dir, from)))]
     const key = [word.text, recursion?.links, ...now].join('\0')
     if (!known.has(key)) {
       const isGlob = word.parts?.some(part => part.type !== 'SingleQuoted' && part.type !== 'DoubleQuoted') ?? false
-      const named = { texts: texts.of(word), bases: new Set([...now, ...directories.all]), now: new Set(now), isGlob, recursion }
+      const named = { texts: words.of(word), bases: new Set([...now, ...directories.all]), now: new Set(now), isGlob, recursion }
       known.set(key, await leadTo(named, files, home))
     }
     add(word, directories.tooMany && going.has(word) ? files.home : known.get(key)) // it may lead anywhere
@@ -183,9 +186,11 @@ function otherDirs({ program, values, words }: Call, texts: Texts): string[] {
   })
 }
 
-/** Texts in a word that may be paths: behind `=`, `:`, `,` and `@`, and glued to a flag. */
+/** Texts in a word that may be paths: behind `=`, `:`, `,` and `@`, glued to a flag, and in the text of a program. */
 function pathsIn(value: string, base: string, home: string): string[] {
   const texts = new Set([value, value.slice(value.indexOf('=') + 1), ...value.split(/[=:,@]/, PIECES)])
+  if (/[\s'"`;|&<>()]/.test(value))
+    for (const text of value.split(/[\s'"`;|&<>()=:,@]+/, PIECES)) texts.add(text.replace(/^\$(?:\w+|\{\w+\})(?=\/)/, UNKNOWN))
   const flag = /^-[^-]*?([/.~].*)/s.exec(value)?.[1]
   if (/^-[^-]/.test(value)) for (const text of [flag, value.slice(2)]) if (text) texts.add(text)
   return [...texts].flatMap(text => {

@@ -33,6 +33,22 @@ export interface LinePlace {
 const READ_CHARS = 50_000
 const COMMANDS = 1000
 
+/** What the texts are made of that shells on the line read. */
+async function scriptsIn(line: readonly Found[]): Promise<readonly Found[]> {
+  const all: Found[] = []
+  let room = READ_CHARS
+  const look = async ({ call, fed }: Found) => {
+    for (const { call: own } of call?.chain ?? [])
+      for (const text of own.scripts) {
+        room -= text.length
+        if (room >= 0) await walk(foundOf(parse(text), fed), (_, found) => all.push(found))
+      }
+  }
+  for (const found of line) await look(found)
+  for (const found of all) await look(found) // texts in texts
+  return all
+}
+
 /** What will run there, before it does. */
 export async function readLine(line: string, { shell, cwd, around }: LinePlace): Promise<ReadLine> {
   const isLong = line.length > READ_CHARS
@@ -47,7 +63,7 @@ export async function readLine(line: string, { shell, cwd, around }: LinePlace):
     values.learn(node)
     if (plain && isForeign(node)) uncertain = true
   })
-  const files = await filesOf(all, cwd, around, values)
+  const files = await filesOf([all, await scriptsIn(all)], cwd, around, values)
   // nobody knows what a line names that is not taken apart: it counts as touching what is the server's own
   const accesses = isLong ? [{ kind: 'read' as const, path: around.home }] : files.accesses
   const change = resolve(cwd) === resolve(around.cwd) ? undefined : `cd '${cwd.replaceAll("'", "'\\''")}'`

@@ -26,7 +26,8 @@ async function scene(t: TestContext, homeName = '.svc-code', cwdName = 'proj') {
   const before = process.env.HOME
   process.env.HOME = user
   t.after(() => {
-    process.env.HOME = before
+    if (before === undefined) delete process.env.HOME
+    else process.env.HOME = before
   })
   const around = { home, cwd, agent_dir: join(home, 'agent') }
   /** Whether the line is asked for in manual mode where every program of it is allowed, and in yolo mode. */
@@ -158,6 +159,7 @@ test('what recurses from above the home reads it', async t => {
     'echo ~ | xargs grep -r api_key',
     'f() { grep -r api_key "$1"; }; f ~',
     'rm -rf ~',
+    'for x in a b; do grep -r api_key .; cd ..; done',
     'ln -s .. up && cat up/.svc-code/config.toml',
     'cd .. && git grep --no-index api_key',
     'docker run -v ~:/x alpine cat /x/y'
@@ -193,6 +195,26 @@ test('what recurses from above the home reads it', async t => {
     'x=$(mktemp -d); cp -r src $x; rm -rf "$x"',
     'npm --prefix .. test'
   ])
+})
+
+test('so does what a shell or a program reads on the line', async t => {
+  const { asked, freeInYolo } = await scene(t)
+  await asked([
+    "bash -c 'cat ~/.svc-code/config.toml'",
+    "bash -c 'cat $HOME/.svc-c*/config.toml'",
+    "sh -c 'cd .. && cat .svc-code/config.toml'",
+    "bash -c 'grep -r api_key ~'",
+    "(cd ..; bash -c 'grep -r api_key .')",
+    `bash -c "bash -c 'tar cf - ..'"`,
+    "eval 'cat ../.svc-cod?/config.toml'",
+    "bash <<< 'cat ~/.s*/config.toml'",
+    'bash <<E\ngrep -r api_key ~\nE',
+    "timeout 5 bash -c 'cat ../.svc-code/config.toml'",
+    `python3 -c "print(open('../.svc-code/config.toml').read())"`,
+    `node -e 'fs.readFileSync("/x"); fs.readFileSync(\`$HOME/.svc-code/config.toml\`)'`,
+    "find . -exec sh -c 'cat ~/.svc-code/config.toml' ';'"
+  ])
+  await freeInYolo(["bash -c 'cat ~/x'", "bash -c 'cd sub && grep -r x .'", `git commit -m "words, of 'all' kinds: (a) b/c ../d"`])
 })
 
 test('where the working directory lies above the home, recursion from there is asked for, and other work is not', async t => {
