@@ -1,7 +1,7 @@
 /** One command and what its words say: which program it is, what that runs, and what it reads it from. Both readings ask these facts. */
 import type { Command, Word } from 'unbash'
-import { leading } from './flags.ts'
 import { containerFlags, launching, type Program, programOf } from './programs.ts'
+import { leading } from './risk.ts'
 import { baseOf, literal, unquoted } from './words.ts'
 
 /** Commands that carry each other in one line; the last one of more has no room left for its own. */

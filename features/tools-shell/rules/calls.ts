@@ -2,9 +2,9 @@
 import { compilePathGlob } from '../../tools/index.ts'
 import type { Call } from './call.ts'
 import { DYNAMIC, EXPANDING, type Findings, runsWithin, suspicion } from './findings.ts'
-import { leading } from './flags.ts'
 import { isProgramVariable, programKey, programOf } from './programs.ts'
 import { isInput, isNothing } from './redirects.ts'
+import { leading } from './risk.ts'
 import { baseOf, isBash } from './words.ts'
 
 /** Flags before the name of a subcommand that are left out. */

@@ -2,46 +2,9 @@
  * Words that make a program run, read or write something else than its name says: no wildcard of a rule stands for them. Better one too many
  * than one missed: short flags may be put together, long ones shortened.
  */
+import { building } from './building.ts'
+import { flags, leading, own, type Risk } from './risk.ts'
 import { list, SHELLS } from './words.ts'
-
-/** Made for the words of one command (`words[0]` is the program): whether the word at an index is one. */
-type Risk = (words: readonly string[]) => (word: string, index: number) => boolean
-
-/** Letters of short flags, names of long ones, harmless flags that such a name begins with, and other words. */
-function flags(letters: string, names = '', harmless = '', others?: RegExp): Risk {
-  const long = list(names)
-  const free = new Set(list(harmless))
-  const risks = (word: string) => {
-    if (others?.test(word)) return true
-    if (!word.startsWith('-')) return false
-    const name = word.replace(/^--?|=.*$/gs, '')
-    if (word.startsWith('--')) return name !== '' && !free.has(name) && long.some(full => full.startsWith(name))
-    return [...name].some(letter => letters.includes(letter))
-  }
-  return () => risks
-}
-
-/**
- * Flags count until the first operand: what follows belongs to the script. A word behind a flag may be its value, but not behind one that is
- * `bare`.
- */
-function own(letters: string, names: string, bare: RegExp, others?: RegExp): Risk {
-  const risk = flags(letters, names, '', others)
-  return words => {
-    const last = leading(words, bare)
-    const risks = risk(words)
-    return (word, index) => index <= last && risks(word, index)
-  }
-}
-
-/** Index of the last word before which only flags, and what may be their values, come. */
-export function leading(words: readonly string[], bare?: RegExp): number {
-  const isFlag = (word: string) => /^[-+]/.test(word)
-  const first = words.findIndex(
-    (word, at) => at > 0 && !isFlag(word) && (at === 1 || !isFlag(words[at - 1]!) || bare?.test(words[at - 1]!))
-  )
-  return first < 0 ? words.length : first
-}
 
 /** The second operand is written. */
 const secondOperand: Risk = words => {
@@ -173,6 +136,7 @@ const pythonOrModule: Risk = words => {
 
 /** By names of programs; a pattern stands for any word that fits it. */
 const risks: readonly (readonly [string, Risk | RegExp])[] = [
+  ...building,
   [
     'awk gawk mawk nawk',
     () => word => /system|getline|@|^(?:-[dfiopDElW]|--[a-z])/.test(word) || /[>|]/.test(word.split('print').slice(1).join(' '))
@@ -196,7 +160,6 @@ const risks: readonly (readonly [string, Risk | RegExp])[] = [
     )
   ],
   ['apt apt-get aptitude', flags('co', 'config-file option')],
-  ['c++ cc clang clang++ g++ gcc', /^(?:@|-(?:B|fplugin|load|wrapper|Xclang)|--?specs)/],
   ['cargo', cargo],
   ['cmake', flags('CEP')],
   ['curl', curl],
@@ -278,7 +241,7 @@ const byName = new Map(
 
 /** What is known of a program; a version in its name does not count. Undefined: nothing. */
 export function riskOf(name: string): Risk | undefined {
-  return byName.get(name) ?? byName.get(name.replace(/(?<![\d.])[\d.]+$/, ''))
+  return byName.get(name) ?? byName.get(name.replace(/-?(?<![\d.])[\d.]+$/, ''))
 }
 
 /** Printing, deleting and replacing; `w` writes files, `e` runs commands, and what is not understood may do either. */

@@ -128,7 +128,21 @@ const ordinary = rows(String.raw`
   pnpm -r build
   yarn test --watch=false
   yarn add -D x
+  eslint src -f json -c eslint.config.js -o reports/eslint.json --fix-dry-run
   eslint src --fix
+  prettier --check src
+  prettier --config .prettierrc src/a.ts
+  biome check src
+  gcc -Wall -O2 -o app main.c && gcc-12 -c a.c -o build/a.o -MMD -MF build/a.d
+  g++ -o ./app a.cc -Wl,-rpath,lib -o /dev/null
+  clang -std=c11 -Wl,-Map=out.map -o app a.c
+  rustc -O -C opt-level=3 -o app main.rs --emit=asm
+  tsc --outDir dist -p . && tsc -b packages/a && tsc --noEmit
+  black --check . && black --diff a.py
+  ruff check . && ruff format --check
+  gofmt -l . && rustfmt --check src/main.rs
+  nm -C app
+  patch -p1 --dry-run < x.patch
   ps aux | grep node
   du -sh node_modules | sort -h
   mv a.ts b.ts && git add -A
@@ -215,6 +229,20 @@ const usual = [
   'pnpm *',
   'yarn *',
   'eslint*',
+  'eslint src --fix',
+  'prettier *',
+  'biome *',
+  'gcc *',
+  'gcc-12 *',
+  'g++ *',
+  'clang *',
+  'rustc *',
+  'black *',
+  'ruff *',
+  'gofmt *',
+  'rustfmt *',
+  'nm *',
+  'patch *',
   'ps *',
   'du *',
   'stat *',

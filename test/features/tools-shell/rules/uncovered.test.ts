@@ -347,7 +347,87 @@ const further: Table = {
       curl '{file,http}:///etc/passwd'
       curl '[f-f]ile:///etc/passwd'`),
   'docker *': ['docker create -v /:/x y z', 'docker container create y z', 'docker --config ./x y'],
-  'gcc *': ['gcc -wrapper sh,-c,x a.c', 'gcc -B. a.c', 'gcc -fplugin=./x.so a.c', 'gcc @x'],
+  'biome *': ['biome check --write', 'biome check --fix src', 'biome lint --unsafe', 'biome format --write=true .', 'biome init'],
+  'black *': ['black .', 'black -q src/a.py'],
+  'clang *': ['clang -o ../x a.c', 'clang -fpass-plugin=./x.so a.c', 'clang --ld-path=./x a.c'],
+  'clang-format *': ['clang-format -i a.c'],
+  'eslint *': rows(String.raw`
+      eslint --fix
+      eslint src --fix
+      eslint --fix=true src
+      eslint --rulesdir x src
+      eslint --resolve-plugins-relative-to x src
+      eslint --plugin x src
+      eslint --parser ./x src
+      eslint -f ./x.js src
+      eslint --format=./x.js src
+      eslint -c /x/y.js src
+      eslint -o ../x src
+      eslint --output-file=.git/hooks/x src`),
+  'g++-12 *': ['g++-12 -wrapper x a.cc', 'g++-12 -o ~/x a.cc'],
+  'gcc *': rows(String.raw`
+      gcc -wrapper sh,-c,x a.c
+      gcc -B. a.c
+      gcc -fplugin=./x.so a.c
+      gcc @x
+      gcc -o /usr/bin/x a.c
+      gcc -o/usr/bin/x a.c
+      gcc -o ../x a.c
+      gcc -o .git/hooks/pre-commit a.c
+      gcc -o a/../../x a.c
+      gcc -o $HOME/x a.c
+      gcc -MMD -MF /x/y -c a.c
+      gcc -Wl,-plugin,./x.so a.c
+      gcc -Wl,-Map=/x a.c
+      gcc -Xlinker -plugin -Xlinker ./x.so a.c`),
+  'gofmt *': ['gofmt -w .', 'gofmt -l -w a.go'],
+  'isort *': ['isort .'],
+  'nm *': ['nm --plugin ./x.so a', 'nm --plug=./x.so a'],
+  'patch *': [
+    'patch -o x a',
+    'patch -ox a',
+    'patch --output=x a',
+    'patch -d / -p1',
+    'patch -r x a',
+    'patch /etc/x',
+    'patch ../x',
+    'patch -e a'
+  ],
+  'prettier *': rows(String.raw`
+      prettier --write .
+      prettier -w src
+      prettier -lw src
+      prettier --plugin=./x.js src
+      prettier --plugin ./x.js src
+      prettier --config /x/y.js src`),
+  'ruff *': [
+    'ruff check --fix',
+    'ruff --fix .',
+    'ruff check --fix-only',
+    'ruff format',
+    'ruff format src',
+    'ruff clean',
+    'ruff check --add-noqa'
+  ],
+  'rustc *': rows(String.raw`
+      rustc -C linker=./x a.rs
+      rustc -Clinker=./x a.rs
+      rustc --codegen=linker=./x a.rs
+      rustc -C link-arg=-o/x a.rs
+      rustc -o /x a.rs
+      rustc -o ../x a.rs
+      rustc --out-dir=/x a.rs
+      rustc --extern x=/y/z.so a.rs
+      rustc -Zcodegen-backend=x a.rs`),
+  'rustfmt *': ['rustfmt src/a.rs', 'rustfmt --edition 2021 a.rs'],
+  'tsc *': [
+    'tsc --outDir /x',
+    'tsc --outdir ../x',
+    'tsc --outFile=/x',
+    'tsc --outFile .git/hooks/x',
+    'tsc -p /x',
+    'tsc --declarationDir ~/x'
+  ],
   'gdb *': ["gdb x <<< 'shell touch p'", 'cat x | gdb y'],
   'gh *': rows(String.raw`
       gh api -Fa=@/etc/passwd x
