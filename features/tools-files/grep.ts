@@ -2,7 +2,7 @@
 import { basename, dirname, join, relative, sep } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
 import type { FileMatches, GrepRequest, Partial } from '../file-search/index.ts'
-import { boundText, isInside, isProtected, mayChange, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { boundText, isInside, isProtected, mayChange, secretLinks, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { grepParameters } from './contract.ts'
 import type { SearchPorts } from './glob.ts'
 import { newestFirst } from './newest.ts'
@@ -57,14 +57,17 @@ export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
           const request = requestOf(args, root, single ? basename(place.real) : undefined)
           const ends = AbortSignal.any([signal, end])
           const { partial } = await (await engine()).grep(request, collect, ends)
-          const sorted = await newestFirst(found, each => join(root, each.path), ops, ends)
+          const pathOf = (each: FileMatches) => join(root, each.path)
+          const secrets = await secretLinks(found.map(pathOf), around.home)
+          const free = found.filter(each => !secrets.has(pathOf(each)))
+          const sorted = await newestFirst(free, pathOf, ops, ends)
           const inside = isInside(shownRoot, env.cwd)
           return show(
             sorted,
             path => (inside ? relative(env.cwd, join(shownRoot, path)) : join(shownRoot, path)),
             args,
             request,
-            hidden,
+            hidden + secrets.size,
             partial
           )
         }

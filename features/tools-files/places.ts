@@ -4,6 +4,7 @@ import { homeOfUser } from '../../kernel/index.ts'
 import {
   isInside,
   isProtected,
+  isSecretLink,
   isSensitive,
   matchPath,
   matchText,
@@ -45,7 +46,7 @@ export async function locate(given: string, env: ToolEnv, ports: PlacePorts): Pr
   if (!free && (!isInside(path, cwd) || !isInside(real, around.cwd))) {
     throw new ToolRefusal(`The path ${given} leads out of the working directory. Use an absolute path for files elsewhere.`)
   }
-  if (isSensitive(path) || isProtected(real, around))
+  if (isSensitive(path) || isProtected(real, around) || (await isSecretLink(real, around.home)))
     throw new ToolRefusal(`The file ${path} may hold credentials and is off limits for file tools.`)
   return { path, real, cwd: around.cwd }
 }

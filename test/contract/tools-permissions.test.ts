@@ -369,3 +369,34 @@ test('a command that names a file of the home is asked for, whatever allows it, 
   assert.match(read.results[0]?.output ?? '', /20000/)
   assert.deepEqual(read.asked, [])
 })
+
+test('another name (hard link) of a file in which the home keeps secrets is off limits as that file is', async t => {
+  const toml = 'permission.allow = [{ tool = "Bash", match = "cat *" }, { tool = "Bash", match = "head *" }]'
+  const { turn, cwd, home } = await conversation(t, { toml })
+  await mkdir(join(cwd, 'sub'))
+  await link(join(home, 'config.toml'), join(cwd, 'sub/hard'))
+  await link(join(home, 'server.token'), join(cwd, 'sub/token'))
+  await writeFile(join(cwd, 'sub/free'), 'permission')
+  await link(join(cwd, 'sub/free'), join(cwd, 'sub/twice'))
+  for (const permission_mode of ['manual', 'yolo']) {
+    const { asked, results } = await turn(
+      [
+        ['Read', { path: 'sub/hard' }],
+        ['Read', { path: 'sub/token' }],
+        ['Edit', { path: 'sub/hard', old_string: 'cat', new_string: 'dog' }],
+        ['Write', { path: 'sub/hard', content: '' }],
+        ['Grep', { pattern: 'permission', path: 'sub/hard' }],
+        ['Grep', { pattern: 'permission' }],
+        ['Bash', { command: 'cat sub/hard' }],
+        ['Bash', { command: 'head sub/h*' }],
+        ['Bash', { command: 'cat sub/twice' }]
+      ],
+      { permission_mode },
+      { decision: 'rejected' }
+    )
+    assert.deepEqual(asked, ['Running: cat sub/hard', 'Running: head sub/h*'])
+    for (const { output } of results.slice(0, 5)) assert.match(output, /off limits/)
+    assert.match(results[5]?.output ?? '', /sub\/free\n.*\(1 file that must not be read left out\)/s)
+    assert.equal(results.at(-1)?.output, 'permission')
+  }
+})

@@ -2,7 +2,7 @@
 import { opendir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { lookAt, realAt, yieldToLoop } from '../../../kernel/index.ts'
-import { belongsToHome, compilePathGlob, isInside, type Surroundings, withoutLinks } from '../../tools/index.ts'
+import { belongsToHome, compilePathGlob, isInside, isSecretLink, type Surroundings, withoutLinks } from '../../tools/index.ts'
 import type { Recursion } from './recursion.ts'
 import { UNKNOWN } from './texts.ts'
 
@@ -67,8 +67,10 @@ export class OwnFiles {
       for (const end of ends) {
         const others = yieldToLoop()
         if (others) await others
-        const own = end !== undefined && (this.named(end, recursion !== undefined) ?? (recursion?.links && (await this.#below(end))))
+        if (end === undefined) continue
+        const own = this.named(end, recursion !== undefined) ?? (recursion?.links ? await this.#below(end) : undefined)
         if (own) return own
+        if (await isSecretLink(end, this.home)) return this.home
       }
       return undefined
     } catch (error) {
