@@ -3,12 +3,15 @@ import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { open } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
+import type { Launcher } from './apart.ts'
 import { commandEnv, type Hidden } from './environment.ts'
 import type { CommandRecord } from './record.ts'
 import { endStrays, findStrays, markedShell, processIds, signalTo } from './strays.ts'
 
 interface CommandOptions {
   readonly shell: string
+  /** Starts the shell; default: it is started as it is. */
+  readonly launcher?: Launcher
   readonly command: string
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
@@ -29,6 +32,7 @@ interface CommandOptions {
 /** What every command of this server is started with. */
 export interface CommandPorts {
   readonly shell: string
+  readonly launcher?: Launcher
   /** Which variables commands do not get, by the configuration of this moment. */
   readonly hidden: () => Hidden
   readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>
@@ -89,11 +93,13 @@ export class Command {
 
   /** Throws where the system says no at once (too many arguments, no memory); what else fails comes as an event. */
   #start(): ChildProcess {
-    const { shell, command, mark, cwd, env, input, talks } = this.#options
+    const { shell, launcher = { words: [] }, command, mark, cwd, env, input, talks } = this.#options
+    if ('refusal' in launcher) throw new Error(launcher.refusal)
     const long = Buffer.byteLength(command) > LONG_BYTES
     const given = input === undefined && !talks ? 'ignore' : 'pipe'
     const stdio: StdioOptions = [given, 'pipe', 'pipe', ...(long ? (['pipe'] as const) : [])]
-    const child = spawn(shell, markedShell(shell, long ? readCommand : command, mark), { cwd, env, detached: true, stdio })
+    const [program = shell, ...args] = [...launcher.words, shell, ...markedShell(shell, long ? readCommand : command, mark)]
+    const child = spawn(program, args, { cwd, env, detached: true, stdio })
     child.stdin?.on('error', () => undefined) // who does not read its input need not
     if (!talks) child.stdin?.end(input)
     const script = child.stdio[3] as Writable | null | undefined
@@ -238,10 +244,10 @@ export function startCommand(
   ports: CommandPorts,
   options: Pick<CommandOptions, 'command' | 'cwd' | 'input' | 'talks' | 'onText'> & Partial<Pick<CommandOptions, 'env' | 'killGraceMs'>>
 ): { readonly command: Command; release(): void } {
-  const { shell, record, killGraceMs, drainMs } = ports
+  const { shell, launcher = { words: [] }, record, killGraceMs, drainMs } = ports
   const mark = record.begin()
   const env = { ...commandEnv(process.env, ports.hidden(), shell, mark), ...options.env }
-  const command = new Command({ shell, killGraceMs, drainMs, ...options, env, mark })
+  const command = new Command({ shell, launcher, killGraceMs, drainMs, ...options, env, mark })
   const disown = ports.own(command)
   if (command.pid !== undefined) void record.started(mark, command.pid)
   const release = () => {

@@ -6,6 +6,7 @@ import { modelsSection, providersSection } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { Tasks } from '../tasks/index.ts'
 import { ToolAuthority, Tools } from '../tools/index.ts'
+import { apart } from './apart.ts'
 import { CLOSE_GRACE_MS, createBash } from './bash.ts'
 import type { Command } from './command.ts'
 import type { ShellEvents, TellShell } from './command-run.ts'
@@ -27,6 +28,10 @@ export default definePack({
       minimum: 0,
       default: 250,
       description: 'reading on after the exit while another process holds the output open'
+    }),
+    keep_apart: Type.Boolean({
+      default: false,
+      description: 'Linux: commands cannot look into the memory of the server; sudo and other setuid programs do not work in them'
     }),
     hide_env: Type.Array(Type.String(), { default: [], description: 'environment variables that commands do not get; `*` is a wildcard' })
   }),
@@ -52,6 +57,7 @@ export default definePack({
     })
     const ports = {
       shell,
+      ...(ctx.config.keep_apart ? { launcher: await apart() } : {}),
       record,
       hidden: () => hiddenFrom(records(config()), ctx.config.hide_env),
       own(command: Command) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { apart, type Launcher } from '../../../features/tools-shell/apart.ts'
 import { createBash } from '../../../features/tools-shell/bash.ts'
 import type { Command } from '../../../features/tools-shell/command.ts'
 import { commandEnv, findShell, hiddenFrom } from '../../../features/tools-shell/environment.ts'
@@ -9,7 +10,7 @@ import { createShell } from '../../../features/tools-shell/shell.ts'
 import { startChild } from '../../helpers/child.ts'
 import { fakeAgent, scene, type TestLike, temporary } from '../tools/fakes.ts'
 
-async function bash(t: TestLike) {
+async function bash(t: TestLike, launcher?: Launcher) {
   const agent = await fakeAgent(t, { cwd: await temporary() })
   const running = new Set<Command>()
   const onRecord = new Set<string>()
@@ -18,6 +19,7 @@ async function bash(t: TestLike) {
   const told: [string, unknown][] = []
   const ports = {
     shell: findShell(),
+    ...(launcher ? { launcher } : {}),
     hidden: () => hiddenFrom([], []),
     record: {
       begin() {
@@ -301,4 +303,29 @@ test('a command that the system refuses to start says so, and nothing stays on r
 
   assert.equal(code, undefined)
   assert.match(trouble ?? '', /could not be started: .*E2BIG/)
+})
+
+const separate = await apart()
+const cannot = 'refusal' in separate && separate.refusal
+
+test('a command that is kept apart sees nothing of the memory of the server, and works as others do', { skip: cannot }, async t => {
+  const { bash: run } = await bash(t, separate)
+  for (const file of ['mem', 'maps', 'environ']) {
+    const { output, is_error } = await run({ command: `head -c 1 /proc/${process.pid}/${file}` })
+    assert.equal(is_error, true, file)
+    assert.match(output, /denied|not permitted/i)
+  }
+  const { output } = await run({ command: `echo a > x; cat x; id -u; sleep 60 & setsid sleep 60 & printf ${'b'.repeat(200_000)} | wc -c` })
+  assert.match(output, new RegExp(`^a\\n${process.getuid?.()}\\n200000\\nProcesses of the command were still running`))
+})
+
+test('where commands cannot be kept apart none runs, and each says why', async t => {
+  const { PATH } = process.env
+  process.env.PATH = '/nowhere'
+  const launcher = await apart()
+  process.env.PATH = PATH
+  const { bash: run } = await bash(t, launcher)
+  const { output, is_error } = await run({ command: 'echo a' })
+  assert.equal(is_error, true)
+  assert.match(output, /could not be started: commands are to be kept apart .* this system cannot: .*unshare/)
 })
