@@ -127,6 +127,7 @@ export class Frames {
       checkShape(this.#env.options, `ack of frame '${spec.type}'`, spec.ack, reply)
       return { code: 0, msg: 'success', payload: reply }
     } catch (err) {
+      if (work.signal.aborted && !AppError.is(err)) throw activity.absence ?? unknownType(frame) // it ended with its pack, as a request does
       checkDeclared(this.#env.options, `frame '${spec.type}'`, err, [...(spec.invalid ? [spec.invalid] : []), ...(spec.errors ?? [])])
       throw err
     } finally {

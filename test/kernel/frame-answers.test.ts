@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AppError, type Connection, defineFrame, defineOutFrame, definePack, errorSpec, Type } from '../../kernel/index.ts'
+import { AppError, type Connection, defineFrame, defineOutFrame, definePack, errorSpec, PackAway, Type } from '../../kernel/index.ts'
 import { FrameQueue, type Frames } from '../../kernel/realtime/frames.ts'
 import { startTestKernel, testEnvironment } from '../../kernel/testing.ts'
 
@@ -23,7 +23,7 @@ const uploaded = defineOutFrame({ type: 'uploaded', payload: Type.Object({ name:
 
 const out = defineOutFrame({ type: 'out', payload: Type.Object({ n: Type.Integer() }), binary: true })
 
-const pack = definePack({
+const looks = definePack({
   name: 'looks',
   setup(ctx) {
     ctx.frame(
@@ -42,7 +42,7 @@ const pack = definePack({
 })
 
 test('a frame may refuse with a code of its own before its payload is checked, and instead of 40001', async t => {
-  const { connect } = await startTestKernel(t, { packs: [pack] })
+  const { connect } = await startTestKernel(t, { packs: [looks] })
   const client = await connect()
   assert.deepEqual(await client.request('look', { id: 'gone', depth: 'x' }), {
     type: 'ack',
@@ -63,7 +63,7 @@ test('a frame may refuse with a code of its own before its payload is checked, a
 })
 
 test('bytes go both ways in binary messages, unchanged and in order with text', async t => {
-  const { connect } = await startTestKernel(t, { packs: [pack] })
+  const { connect } = await startTestKernel(t, { packs: [looks] })
   const client = await connect()
   const bytes = Buffer.from([10, 0, 255, 123, 10, 34])
   const ack = await client.request('upload', { name: 'a' }, bytes)
@@ -76,7 +76,7 @@ test('bytes go both ways in binary messages, unchanged and in order with text', 
 })
 
 test('a frame that takes no bytes refuses them', async t => {
-  const { connect } = await startTestKernel(t, { packs: [pack] })
+  const { connect } = await startTestKernel(t, { packs: [looks] })
   const client = await connect()
   const { code, msg, details } = await client.request('look', { id: 'here', depth: 3 }, Buffer.from([1]))
   assert.deepEqual([code, msg], [40001, "frame 'look' takes no bytes"])
@@ -104,7 +104,7 @@ test('what a payload brings beside its fields is checked before it is left out',
 })
 
 test('a binary message without bytes is read as text, over several lines too', async t => {
-  const { connect } = await startTestKernel(t, { packs: [pack] })
+  const { connect } = await startTestKernel(t, { packs: [looks] })
   const client = await connect()
   client.ws.send(Buffer.from(JSON.stringify({ type: 'look', id: 'x', payload: { id: 'here', depth: 1 } }, null, 2)))
   assert.deepEqual((await client.next(frame => frame.id === 'x')).payload, { depth: 1 })
@@ -166,4 +166,49 @@ test('a client whose frames wait with more than a MiB is not read until they are
   answers.shift()?.()
   await passed()
   assert.deepEqual(steps, ['pause', 'resume'])
+})
+
+const wait = defineFrame({ type: 'wait', payload: Type.Object({}), ack: Type.Object({}) })
+
+/** A pack whose handler waits until its signal aborts; `begun` resolves with each one that waits. */
+function waiting() {
+  const latches: (() => void)[] = []
+  const begun = () => new Promise<void>(resolve => latches.push(resolve))
+  const pack = definePack({
+    name: 'waiting',
+    setup: ctx => {
+      ctx.frame(wait, async ({ signal }) => {
+        latches.shift()?.()
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+        return {}
+      })
+    }
+  })
+  return { pack, begun }
+}
+
+test('a frame that waits while its pack is unloaded is answered as unknown, and is no fault of the pack', async t => {
+  const { pack, begun } = waiting()
+  const { kernel, connect } = await startTestKernel(t, { packs: [pack, looks], graceMs: 20 })
+  const client = await connect()
+  const ready = begun()
+  const ack = client.request('wait', {})
+  await ready
+  await kernel.unload('waiting')
+  const { code, msg } = await ack
+  assert.deepEqual([code, msg], [40001, "type: unknown frame type 'wait'"])
+  assert.equal((await client.request('look', { id: 'here', depth: 1 })).code, 0)
+})
+
+test('a frame that waits while its pack is reloaded is told that the pack comes back, and is no fault of the pack', async t => {
+  const { pack, begun } = waiting()
+  const faultLimit = { count: 1, within_ms: 60_000 }
+  const { kernel, connect } = await startTestKernel(t, { packs: [pack], graceMs: 20, faultLimit })
+  const client = await connect()
+  const ready = begun()
+  const ack = client.request('wait', {})
+  await ready
+  await kernel.reload('waiting')
+  assert.equal((await ack).code, PackAway.code)
+  assert.deepEqual(kernel.features(), [{ name: 'waiting', state: 'Active', meta: {} }])
 })
