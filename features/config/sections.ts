@@ -81,9 +81,10 @@ export const servicesSection: ConfigSection<typeof Services> = {
   schema: Services,
   default: {},
   secrets: ['*.api_key', '*.oauth', '*.custom_headers'],
+  // Tables of other names are nobody's: their fields may be anything.
   review: services =>
-    Object.entries(services).flatMap(([name, service]) => {
-      const url = service?.base_url?.trim() ?? ''
+    (['svc_search', 'svc_fetch'] as const).flatMap(name => {
+      const url = services[name]?.base_url?.trim() ?? ''
       if (url === '' || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) return []
       return [{ path: `${name}.base_url`, message: 'must be an address that begins with http:// or https://', refused: true }]
     }),

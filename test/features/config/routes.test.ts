@@ -202,3 +202,14 @@ test('an edit by hand is picked up and announced', async t => {
   const event = await waitFor(({ type }) => type === configChanged.type)
   assert.deepEqual((event.payload as { changed_fields: string[] }).changed_fields, ['telemetry'])
 })
+
+test('a table of services that nobody reads may hold anything', async t => {
+  const home = await homeWith('[services.web_fetch]\nbase_url = 5\n')
+  const { call, kernel } = await startTestKernel(t, { packs: [config], home })
+
+  assert.equal((await call(patchConfig, { body: { services: { other: { base_url: 5 } } } })).code, 0)
+  const { code, data } = await call(readConfig)
+  assert.equal(code, 0)
+  assert.deepEqual((data.raw as Record<string, unknown>).services, { web_fetch: { base_url: 5 }, other: { base_url: 5 } })
+  assert.deepEqual(kernel.features(), [{ name: 'config', state: 'Active', meta: {} }])
+})
