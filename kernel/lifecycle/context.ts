@@ -236,7 +236,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     background(work) {
       open()
       const running = env.guard
-        .run(name, 'background work', () => work(scope.signal))
+        .run(name, 'background work', async () => await work(scope.signal))
         .catch((err: unknown) => {
           if (!scope.signal.aborted) env.guard.report(name, 'background work', err)
         })

@@ -142,7 +142,8 @@ const rows: Readonly<Record<string, Row>> = {
     named: /^boom$/
   },
   'a setup that is no function': { setup: 42 as unknown as Setup, state: 'Failed', named: /not what definePack takes: setup$/ },
-  'background work that throws at once': { setup: ctx => ctx.background(boom), state: 'Failed', named: /^boom$/ },
+  'background work that throws at once': { setup: ctx => ctx.background(boom), state: 'Active', named: /^background work: boom$/ },
+  'background work that answers no promise': { setup: ctx => ctx.background((() => 42) as never), state: 'Active' },
   'a promised service that is not there': { more: { provides: [Absent] }, state: 'Failed', named: /did not provide 'absent'/ },
   'a service that was not declared': { setup: ctx => ctx.provide(Absent, 'x'), state: 'Failed', named: /'absent' without declaring/ },
   'a service twice': {

@@ -152,7 +152,7 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
     fail: error => tell('fail', error),
     background(work) {
       const running = guard
-        .run(name, 'background work', () => work(scope.signal))
+        .run(name, 'background work', async () => await work(scope.signal))
         .catch((error: unknown) => {
           if (!scope.signal.aborted) report('background work', error)
         })
