@@ -52,6 +52,7 @@ export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './htt
 export { partedList, partedText } from './http/large-json.ts'
 export * from './info.ts'
 export type { LoopTime } from './lifecycle/guard.ts'
+export { asContributed } from './lifecycle/guarded.ts'
 export { guardHook, packOfTap, silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
 export {
   type Accounts,
@@ -62,6 +63,7 @@ export {
   derived,
   type ExtensionPoint,
   extensionPoint,
+  type Instead,
   type ServiceToken,
   serviceToken
 } from './lifecycle/services.ts'

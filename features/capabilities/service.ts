@@ -33,11 +33,16 @@ export interface Capability {
   /** Called once at a time, in all servers of the home. Rejects with why, for people; resolves with what is left to do, if anything is. */
   install(progress: InstallProgress, signal: AbortSignal): Promise<string | undefined>
 }
-export const Capabilities = extensionPoint<Capability>('capabilities', undefined, {
-  id: 'string',
-  displayName: 'string',
-  description: 'string',
-  detect: 'function',
-  unavailable: 'function',
-  install: 'function'
-})
+export const Capabilities = extensionPoint<Capability>(
+  'capabilities',
+  undefined,
+  {
+    id: 'string',
+    displayName: 'string',
+    description: 'string',
+    detect: 'function',
+    unavailable: 'function',
+    install: 'function'
+  },
+  { unavailable: () => undefined }
+)

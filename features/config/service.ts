@@ -16,8 +16,8 @@ export interface ConfigSection<S extends TSchema = TSchema> {
   /** Environment overlay: wins over the file and is never written to it. Undefined: no overlay. `report` hears of variables that are not used. */
   readonly overlay?: (env: NodeJS.ProcessEnv, report?: EnvironmentReport) => Partial<Static<S>> | undefined
   /**
-   * Wire form for GET/POST config when it differs from camelCased keys (providers). Of a map of records it is asked for each one alone, once
-   * as long as the record stays the same.
+   * Wire form for GET/POST config when it differs from camelCased keys (providers); undefined: none. Of a map of records it is asked for each
+   * one alone, once as long as the record stays the same.
    */
   toWire?(value: Static<S>): unknown
   /** What can still be used of a stored value that misses the schema; it must fit the schema. Without it the default is used. */
@@ -38,7 +38,19 @@ export interface ConfigRemark extends Detail {
 }
 
 /** Every pack that has settings of the user contributes here; of two sections of one name the first counts. */
-export const ConfigSections = extensionPoint<ConfigSection>('config-sections', undefined, { name: 'string', schema: 'object' })
+export const ConfigSections = extensionPoint<ConfigSection>(
+  'config-sections',
+  undefined,
+  { name: 'string', schema: 'object' },
+  {
+    overlay: () => undefined,
+    toWire: () => undefined,
+    salvage() {
+      return this.default
+    },
+    review: () => []
+  }
+)
 
 /** Something in the file or the environment that is not used as written. Never carries a value. */
 export interface ConfigDiagnostic {
@@ -66,8 +78,11 @@ export interface Config {
    * like `patch`.
    */
   update(change: (file: Record<string, unknown>) => void): Promise<void>
-  /** Called after every change of the file's content, whoever made it (a patch, an outside edit, another process). */
-  onChange(listener: (change: ConfigChange) => void): () => void
+  /**
+   * Called after every change of the file's content, whoever made it (a patch, an outside edit, another process). `pack`: whose listener it
+   * is; time and failures are put down to it.
+   */
+  onChange(listener: (change: ConfigChange) => void, pack?: string): () => void
   /** Takes in what is in the file now (one `stat` while it did not change), without waiting for the watcher. Never rejects for a broken file. */
   reload(): Promise<unknown>
   /** What is not used as written right now: an unparsable file, invalid domains, retired keys, sections that clash. */

@@ -1,5 +1,5 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
-import { type Detail, inOrder, invalid, type Static, type TSchema, yieldToLoop } from '../../kernel/index.ts'
+import { type Accounts, asContributed, type Detail, inOrder, invalid, type Static, type TSchema, yieldToLoop } from '../../kernel/index.ts'
 import { type Effective, effective } from './effective.ts'
 import { faultsOf } from './faults.ts'
 import type { ConfigFile, FileContent, FileProblem } from './file.ts'
@@ -10,6 +10,7 @@ import { didYouMean, maxStrangers, meant } from './unknown-keys.ts'
 export interface SettingsOptions {
   readonly file: ConfigFile
   readonly env: NodeJS.ProcessEnv
+  readonly accounts: Accounts
   readonly log: { warn(facts: object, text: string): void; error(facts: object, text: string): void }
   /** Hears that a file that could not be used can be used again. */
   readonly repaired?: () => void
@@ -32,7 +33,7 @@ export interface SaveOptions {
 
 export class Settings implements Config {
   readonly #options: SettingsOptions
-  readonly #listeners = new Set<(change: ConfigChange) => void>()
+  readonly #listeners = new Set<{ readonly pack: string | undefined; readonly listener: (change: ConfigChange) => void }>()
   /** Undefined since sections came or went. */
   #byName: ReadonlyMap<string, ConfigSection> | undefined
   #clashes: ConfigDiagnostic[] = []
@@ -78,7 +79,9 @@ export class Settings implements Config {
   }
 
   get<S extends TSchema>(section: ConfigSection<S>): Static<S> {
-    return this.#effective(section).value
+    // Of the one that was collected the failures are put down to its pack.
+    const known = this.#known().get(section.name)
+    return this.#effective(known && asContributed(known) === asContributed(section) ? known : section).value
   }
 
   async patch(change: Readonly<Record<string, unknown>>): Promise<void> {
@@ -93,8 +96,8 @@ export class Settings implements Config {
     })
   }
 
-  onChange(listener: (change: ConfigChange) => void): () => void {
-    const entry = (change: ConfigChange) => listener(change) // a listener may be registered twice
+  onChange(listener: (change: ConfigChange) => void, pack?: string): () => void {
+    const entry = { pack, listener } // a listener may be registered twice
     this.#listeners.add(entry)
     return () => this.#listeners.delete(entry)
   }
@@ -242,11 +245,15 @@ export class Settings implements Config {
 
   #tell(fields: readonly string[]): readonly string[] {
     if (fields.length === 0) return fields
-    for (const listener of [...this.#listeners]) {
+    const { accounts, log } = this.#options
+    for (const { pack, listener } of [...this.#listeners]) {
+      const what = 'listener of the configuration'
       try {
-        listener({ fields })
+        if (pack === undefined) listener({ fields })
+        else accounts.onAccountOf(pack, what, () => listener({ fields }))
       } catch (err) {
-        this.#options.log.error({ err }, 'a listener of the configuration failed')
+        if (pack === undefined) log.error({ err }, `a ${what} failed`)
+        else accounts.blame(pack, what, err)
       }
     }
     return fields

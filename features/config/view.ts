@@ -82,7 +82,7 @@ class Shelf {
       put(
         shown,
         name,
-        this.#records.of(section, name, map[name], record => own(toWire(Object.fromEntries([[name, record]])) as Table, name))
+        this.#records.of(section, name, map[name], record => own((toWire(Object.fromEntries([[name, record]])) ?? {}) as Table, name))
       )
       if (at % 16 === 0) await yieldToLoop()
     }

@@ -268,8 +268,9 @@ export class AgentLog {
   #checkpoint(): HistoryRecord {
     const states: Record<string, Saved> = Object.fromEntries(this.#saved)
     for (const { spec, from, value } of this.#live.values()) {
+      const saved = from ? undefined : spec.save ? spec.save(value) : value
       // A copy: the records that follow in the same write change the states.
-      if (!from) states[spec.name] = { version: spec.version, at: this.#end, value: structuredClone(spec.save ? spec.save(value) : value) }
+      if (saved !== undefined) states[spec.name] = { version: spec.version, at: this.#end, value: structuredClone(saved) }
     }
     const { seq, epoch } = this.#telling.last ?? {}
     return checkpoint.of({ states, ...(seq === undefined || epoch === undefined ? {} : { told: { seq, epoch } }) })
@@ -324,16 +325,17 @@ export class AgentLog {
     if (at === 0) return { spec, value: spec.initial() }
     if (saved?.version !== spec.version || saved.at !== at) return undefined
     this.#saved.delete(spec.name)
-    return { spec, value: spec.load ? spec.load(saved.value) : saved.value }
+    const value = loaded(spec, saved)
+    return value === undefined ? undefined : { spec, value }
   }
 
   /** Reads what a state has not taken in, until it agrees with the end of the journal. */
   async #catchUp(live: Live): Promise<void> {
     const { spec, from } = live
     const saved = from ? undefined : this.#saved.get(spec.name)
-    const known = saved?.version === spec.version ? saved : undefined
-    const fresh = { spec, value: known ? (spec.load ? spec.load(known.value) : known.value) : spec.initial() }
-    for (let at = from?.() ?? known?.at ?? 0; at < this.#end; ) {
+    const known = saved?.version === spec.version ? loaded(spec, saved) : undefined
+    const fresh = { spec, value: known ?? spec.initial() }
+    for (let at = from?.() ?? (known === undefined ? undefined : saved?.at) ?? 0; at < this.#end; ) {
       const to = this.#end
       for await (const entry of this.scan({ from: at, to })) {
         this.#take(fresh, entry.value, entry.at)
@@ -361,4 +363,9 @@ export class AgentLog {
     await this.#load()
     this.#doubtful = false
   }
+}
+
+/** A state of a checkpoint; undefined: it cannot be used. */
+function loaded(spec: StateSpec<unknown>, saved: Saved): unknown {
+  return spec.load ? spec.load(saved.value) : saved.value
 }

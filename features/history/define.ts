@@ -75,9 +75,9 @@ export interface StateSpec<S> extends LooksAtRecords {
   reduce(state: S, record: HistoryRecord): S
   /** Where a record that was taken in is, once it is on disk; in order. */
   located?(state: S, record: HistoryRecord, at: number): void
-  /** JSON for a checkpoint, and back. Default: the state itself. */
+  /** JSON for a checkpoint, and back. Default: the state itself. Undefined: it cannot be had, and the state follows from all records. */
   save?(state: S): unknown
-  load?(saved: unknown): S
+  load?(saved: unknown): S | undefined
   /**
    * True: undo takes it back to what it was before the first message that is taken back. `reduce` then answers another value where something
    * changed and never changes one in place, and `located` is not called. Default false: undo is a record like others. Whoever changes it

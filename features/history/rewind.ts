@@ -26,7 +26,7 @@ const own = [...messageTypes, turnStarted, contextCompacted, contextUndone]
 
 /** The state with what it takes to go back. A pure fold, too. */
 export function rewindable<S>(spec: StateSpec<S>, kept = valuesKept): StateSpec<Rewindable<S>> {
-  const save = (value: S) => (spec.save ? spec.save(value) : value)
+  const save = (value: S): unknown => (spec.save ? spec.save(value) : value)
   const load = (saved: unknown) => (spec.load ? spec.load(saved) : (saved as S)) // what `save` made
   return {
     name: spec.name,
@@ -43,16 +43,19 @@ export function rewindable<S>(spec: StateSpec<S>, kept = valuesKept): StateSpec<
       if (input < 0 || (earlier.at(-1)?.until ?? -1) >= input) return { ...state, value }
       return bounded({ ...state, value, earlier: [...earlier, { until: input, value: state.value }] }, kept)
     },
-    save: state => ({
-      ...state,
-      value: save(state.value),
-      earlier: state.earlier.map(({ until, value }) => ({ until, value: save(value) }))
-    }),
-    load(given) {
-      const saved = given as Rewindable<unknown>
-      return { ...saved, value: load(saved.value), earlier: saved.earlier.map(({ until, value }) => ({ until, value: load(value) })) }
-    }
+    save: state => each(state, save),
+    load: saved => each(saved as Rewindable<unknown>, load)
   }
+}
+
+/** The same with other values; undefined when one of them cannot be had. */
+function each<S, T>(state: Rewindable<S>, change: (value: S) => T | undefined): Rewindable<T> | undefined {
+  const value = change(state.value)
+  const earlier = state.earlier.flatMap(({ until, value }) => {
+    const changed = change(value)
+    return changed === undefined ? [] : [{ until, value: changed }]
+  })
+  return value === undefined || earlier.length < state.earlier.length ? undefined : { ...state, value, earlier }
 }
 
 /** The begin of a turn goes with the message behind it. */

@@ -1,5 +1,5 @@
 /** The history of an agent: append-only records on disk, folded into messages, projected to what the model sees. */
-import { extensionPoint, type LogEntry, type LogRange, serviceToken } from '../../kernel/index.ts'
+import { type Accounts, type Contribution, extensionPoint, type LogEntry, type LogRange, serviceToken } from '../../kernel/index.ts'
 import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import type { HistoryRecord, LooksAtRecords, StateSpec, Tracked } from './define.ts'
@@ -209,7 +209,12 @@ export const Histories = serviceToken<Histories>('history')
 // biome-ignore lint/suspicious/noExplicitAny: each is called with its own state only
 type AnyState = StateSpec<any>
 /** States that are computed while a journal is read first; others are read for when they are asked for. */
-export const HistoryStates = extensionPoint<AnyState>('history-states')
+export const HistoryStates = extensionPoint<AnyState>(
+  'history-states',
+  undefined,
+  { name: 'string', version: 'number', initial: 'function', reduce: 'function' },
+  { initial: () => undefined, reduce: state => state, located: () => undefined, save: () => undefined, load: () => undefined }
+)
 
 /** A pack whose work outlives the turn that began it. */
 export interface UndoFollower {
@@ -221,6 +226,25 @@ export interface UndoFollower {
   undone(agent: AgentHost, from: number): Promise<void>
 }
 export const UndoFollowers = extensionPoint<UndoFollower>('undo-followers', { undone: 'promise' }, { name: 'string', undone: 'function' })
+
+/** Asks all of them. One that fails is put down to its pack, unless the agent was closed meanwhile: with it all work ended. */
+export async function followUndo(
+  followers: readonly Contribution<UndoFollower>[],
+  accounts: Accounts,
+  agent: AgentHost,
+  from: number
+): Promise<void> {
+  await Promise.all(
+    followers.map(async ({ pack, item }) => {
+      const what = `undo follower ${item.name}`
+      try {
+        await accounts.onAccountOf(pack, what, () => item.undone(agent, from))
+      } catch (error) {
+        if (!agent.scope.closed) accounts.blame(pack, what, error, { session_id: agent.session.id })
+      }
+    })
+  )
+}
 
 /** An event that follows from a record. */
 export interface RecordEvent {
@@ -244,7 +268,12 @@ export interface RecordEvents extends LooksAtRecords {
   /** An event that an earlier process told, although it is not on record how far it came: for state that goes with events. */
   known?(agent: AgentHost, event: RecordEvent): void
 }
-export const RecordEvents = extensionPoint<RecordEvents>('record-events', undefined, { events: 'function', tell: 'function' })
+export const RecordEvents = extensionPoint<RecordEvents>(
+  'record-events',
+  undefined,
+  { events: 'function', tell: 'function' },
+  { events: () => [], tell: () => undefined, known: () => undefined }
+)
 
 /** What the events of a record may depend on. */
 export interface ConversationView {

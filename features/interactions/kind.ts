@@ -86,4 +86,9 @@ export interface InteractionSource {
   /** Emits an event that `asked` or `ended` made. */
   tell(event: InteractionEvent, target: EventTarget): void
 }
-export const InteractionKinds = extensionPoint<InteractionSource>('interaction-kinds', undefined, { kind: 'object', tell: 'function' })
+export const InteractionKinds = extensionPoint<InteractionSource>(
+  'interaction-kinds',
+  undefined,
+  { kind: 'object', tell: 'function' },
+  { tell: () => undefined }
+)

@@ -1,5 +1,5 @@
 /** Wires the broker: one per session, for the kinds that packs contribute; and approvals, with their two routes and events. */
-import { definePack, defineSlot, type EventTarget, oneOf, type Static, Type, within } from '../../kernel/index.ts'
+import { askEach, definePack, defineSlot, type EventTarget, oneOf, type Static, Type, within } from '../../kernel/index.ts'
 import { Histories, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
 import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
 import { approvals } from './approvals.ts'
@@ -53,7 +53,16 @@ export default definePack({
 
     const kinds = ctx.collect(InteractionKinds)
     const targetOf = (agent: AgentHost): EventTarget => ({ session_id: agent.session.id, subject: agent.id })
-    const events = (record: Parameters<typeof eventsOf>[0]) => eventsOf(record, kinds.items())
+    const events = (record: Parameters<typeof eventsOf>[0]) =>
+      askEach(
+        kinds
+          .entries()
+          .filter(({ item }) => item.kind.name === record.kind)
+          .slice(0, 1), // of two of one name the first counts
+        ctx,
+        ({ kind }) => `interaction kind ${kind.name}`,
+        source => eventsOf(record, [source])
+      )
     ctx.contribute(RecordEvents, {
       records: recordTypes(requestRecord, endRecord),
       events,

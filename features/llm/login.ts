@@ -45,7 +45,12 @@ export interface LlmLogin {
 }
 
 /** Asked where an `oauth` reference is the credential. The first that knows a login counts. */
-export const LlmLogins = extensionPoint<LlmLogin>('llm-logins', undefined, { status: 'function', accessToken: 'function' })
+export const LlmLogins = extensionPoint<LlmLogin>(
+  'llm-logins',
+  undefined,
+  { status: 'function', accessToken: 'function' },
+  { status: () => 'unauthenticated' }
+)
 
 /** The login that counts: the first that knows this one, else the first at all. */
 export function loginOf(logins: readonly LlmLogin[], provider_id: string, oauth?: OauthRef): LlmLogin | undefined {

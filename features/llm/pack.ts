@@ -104,21 +104,23 @@ export default definePack({
       effort: (model, requested) =>
         chooseEffort(model, config.get(thinkingSection), requested, nonBlank(process.env.SVC_CODE_MODEL_THINKING_EFFORT)),
       checkEffort,
-      stream: (request, signal) =>
-        sendInForm(
-          request,
-          forms,
-          fitted => send(fitted, signal),
-          err => ctx.log.error({ err }, 'a form of requests failed')
-        )
+      stream: (request, signal) => sendInForm(request, forms, fitted => send(fitted, signal))
     })
 
     function send(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart> {
       const { model } = request
-      const adapter = adapters.items().find(candidate => candidate.protocol === model.protocol)
-      if (!adapter) return streamOf({ type: 'error', error: missing(model.protocol, absence(`protocol ${model.protocol}`)) })
-      const failed = (error: unknown) => ctx.log.error({ err: error, protocol: model.protocol }, 'a model adapter failed')
-      const ask = (to: ResolvedModel) => guardStream(() => adapter.stream({ ...request, model: to }, signal), to, signal, failed)
+      const { pack, item: adapter } = adapters.entries().find(({ item }) => item.protocol === model.protocol) ?? {}
+      if (!adapter || pack === undefined)
+        return streamOf({ type: 'error', error: missing(model.protocol, absence(`protocol ${model.protocol}`)) })
+      const what = `model adapter ${model.protocol}`
+      const open = (to: ResolvedModel) => ctx.onAccountOf(pack, what, () => adapter.stream({ ...request, model: to }, signal))
+      const ask = (to: ResolvedModel) =>
+        guardStream(
+          () => open(to),
+          to,
+          signal,
+          error => ctx.blame(pack, what, error)
+        )
       const { key_file, provider_id, oauth } = model
       if (key_file !== undefined && adapter.authorize) return withToken(model, ask, given => adapter.authorize!(model, given), signal)
       return model.login ? withToken(model, ask, given => withLogin(model, login(provider_id, oauth), given), signal) : ask(model)

@@ -7,29 +7,17 @@ import { Tries } from './tries.ts'
 /** Refusals of one request that are answered with another form. */
 const MOST = 8
 
-/**
- * Sends the request, and again in another form as long as it is refused before anything came and a form knows one. A form that throws has no
- * say; `failed` hears of it.
- */
+/** Sends the request, and again in another form as long as it is refused before anything came and a form knows one. */
 export function sendInForm(
   request: LlmRequest,
   forms: Pick<Collection<RequestForm>, 'items'>,
-  send: (request: LlmRequest) => AsyncIterable<LlmPart>,
-  failed: (error: unknown) => void
+  send: (request: LlmRequest) => AsyncIterable<LlmPart>
 ): AsyncIterable<LlmPart> {
-  const asked = <T>(work: () => T, otherwise: T): T => {
-    try {
-      return work()
-    } catch (error) {
-      failed(error)
-      return otherwise
-    }
-  }
   let fitted = request
   let again = 0
   return new Tries(refused => {
-    if (refused && !(again++ < MOST && forms.items().some(form => asked(() => form.refused(fitted, refused), false)))) return undefined
-    fitted = forms.items().reduce((given, form) => asked(() => form.fit(given), given), request)
+    if (refused && !(again++ < MOST && forms.items().some(form => form.refused(fitted, refused)))) return undefined
+    fitted = forms.items().reduce((given, form) => form.fit(given), request)
     return send(fitted)
   })
 }

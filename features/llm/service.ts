@@ -56,7 +56,8 @@ export interface RequestForm {
 export const RequestForms = extensionPoint<RequestForm>(
   'request-forms',
   { fit: 'now', refused: 'now' },
-  { fit: 'function', refused: 'function' }
+  { fit: 'function', refused: 'function' },
+  { fit: request => request, refused: () => false }
 )
 
 /** A server that is asked which models it has. */
@@ -77,7 +78,8 @@ export interface ModelListRequest {
 export const LlmAdapters = extensionPoint<LlmAdapter>(
   'llm-adapters',
   { stream: 'iterable', authorize: 'promise', tokenUrl: 'promise', baseUrl: 'now', missing: 'now', modelList: 'now' },
-  { protocol: 'string', stream: 'function' }
+  { protocol: 'string', stream: 'function' },
+  { baseUrl: base_url => base_url, missing: () => undefined, tokenUrl: async () => undefined }
 )
 
 /** A model that a pack brings along, beside the configured ones. Configured aliases and defaults win. */
@@ -90,7 +92,15 @@ export interface ContributedModel extends Omit<ResolvedModel, 'headers'> {
   readonly cost?: ModelPrice
 }
 /** Models of packs: shown in the lists, ready for prompts. */
-export const LlmModels = extensionPoint<ContributedModel>('llm-models', undefined, { alias: 'string', protocol: 'string' })
+export const LlmModels = extensionPoint<ContributedModel>('llm-models', undefined, {
+  alias: 'string',
+  provider_id: 'string',
+  protocol: 'string',
+  name: 'string',
+  display_name: 'string',
+  max_context_size: 'number',
+  capabilities: 'object'
+})
 
 /** The one way to any model. */
 export interface Llm {

@@ -27,4 +27,4 @@ export interface McpLogins {
     signal: AbortSignal
   ): Promise<void>
 }
-export const McpLogins = extensionPoint<McpLogins>('mcp-logins', undefined, { tokens: 'function' })
+export const McpLogins = extensionPoint<McpLogins>('mcp-logins', undefined, { tokens: 'function' }, { tokens: () => undefined })

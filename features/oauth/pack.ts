@@ -99,7 +99,7 @@ export default definePack({
         const before = record
         record = JSON.stringify(enrolment.record())
         if (record !== before) logins.providerChanged()
-      })
+      }, ctx.name)
     )
 
     ctx.contribute(LlmLogins, {

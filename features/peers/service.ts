@@ -41,5 +41,6 @@ export interface PeerTopic {
 export const PeerTopics = extensionPoint<PeerTopic>(
   'peer-topics',
   { present: 'notify', joined: 'notify', left: 'notify', told: 'notify', asked: 'promise' },
-  { topic: 'string' }
+  { topic: 'string' },
+  { present: () => undefined, joined: () => undefined, left: () => undefined, told: () => undefined }
 )

@@ -157,11 +157,11 @@ export default definePack({
     ctx.route(refreshProvider, ({ params: { provider_id } }) => refresher.run({ id: provider_id }))
     ctx.route(refreshProviders, () => refresher.run('all'))
     ctx.route(refreshLogins, () => refresher.run('logins'))
-    const schedule = scheduleRefresh(config, () =>
+    const refresh = () =>
       refresher.run('all').catch((err: unknown) => {
         if (!ctx.signal.aborted) ctx.log.warn({ err }, 'the scheduled refresh failed')
       })
-    )
+    const schedule = scheduleRefresh(config, refresh, ctx.name)
     ctx.own(schedule.close)
     ctx.tap(ctx.hooks.started, () => schedule.begin())
   }

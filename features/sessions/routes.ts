@@ -1,5 +1,5 @@
 /** The routes of sessions (contract 2): create, list, read, profile, runtime, archive, restore, delete. */
-import { AppError, type PackContext } from '../../kernel/index.ts'
+import { type Accounts, AppError, type PackContext } from '../../kernel/index.ts'
 import type { Workspaces } from '../workspaces/index.ts'
 import type { Archive } from './archive.ts'
 import type { Catalog } from './catalog.ts'
@@ -37,7 +37,7 @@ interface RouteParts {
   readonly events: ReturnType<typeof sessionEvents>
 }
 
-export function registerRoutes(ctx: Pick<PackContext, 'route' | 'collect' | 'now'>, parts: RouteParts): void {
+export function registerRoutes(ctx: Pick<PackContext, 'route' | 'collect' | 'now' | keyof Accounts>, parts: RouteParts): void {
   const { table, catalog, shown, archive, rules, workspaces, events } = parts
 
   ctx.route(createSession, async ({ body }) => {
@@ -66,7 +66,8 @@ export function registerRoutes(ctx: Pick<PackContext, 'route' | 'collect' | 'now
   ctx.route(readProfile, ({ params }) => shown.object(params.session_id))
   const handlers = ctx.collect(AgentConfigHandlers)
   ctx.route(profileRoute(handlers), async ({ params: { session_id }, body }) => {
-    if (body.title !== undefined || body.metadata || body.agent_config) await applyProfile(await table.load(session_id), body, handlers)
+    if (body.title !== undefined || body.metadata || body.agent_config)
+      await applyProfile(await table.load(session_id), body, handlers, ctx)
     return await shown.object(session_id)
   })
 

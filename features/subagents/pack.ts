@@ -2,7 +2,7 @@
 import { definePack, defineSlot, Type } from '../../kernel/index.ts'
 import { AgentRepairs, Agents, StatusFacts, StepInjectors, TurnHooks } from '../agent/index.ts'
 import { Config, subagentSection } from '../config/index.ts'
-import { Histories, type HistoryRecord, HistoryStates, RecordEvents, UndoFollowers } from '../history/index.ts'
+import { followUndo, Histories, type HistoryRecord, HistoryStates, RecordEvents, UndoFollowers } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
 import { AgentConfigHandlers, type AgentHost, SessionChecks, Sessions } from '../sessions/index.ts'
 import { Tasks } from '../tasks/index.ts'
@@ -76,7 +76,7 @@ export default definePack({
       async undone(agent, from) {
         const { agents: begun } = (await (await histories.of(agent)).track(begunState)).value
         const children = begun.flatMap(each => (each.begun >= from ? (agent.session.agent(each.id) ?? []) : []))
-        await Promise.all(children.flatMap(child => followers.items().map(follower => follower.undone(child, 0))))
+        await Promise.all(children.map(child => followUndo(followers.entries(), ctx, child, 0)))
       }
     })
 

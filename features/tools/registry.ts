@@ -15,7 +15,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import { closed } from './arguments.ts'
 import type { ToolEntry } from './contract.ts'
 import { meansTool } from './glob.ts'
-import type { Tool, ToolPolicy, ToolSet } from './tool.ts'
+import { type Tool, type ToolPolicy, type ToolSet, undecided } from './tool.ts'
 
 type Listed<T> = Pick<Collection<T>, 'entries'>
 
@@ -103,24 +103,15 @@ export class Registry {
 
   /** What the policies say. */
   #asked(agent: AgentHost, tools: readonly Tool[]): { readonly refused: ReadonlyMap<string, string>; readonly failed: boolean } {
-    const { policies, accounts } = this.#ports
     const refused = new Map<string, string>()
     let failed = false
-    for (const { pack, item: policy } of policies.entries()) {
-      const what = `tool policy ${policy.name}`
-      accounts.onAccountOf(pack, what, () => {
-        for (const tool of tools) {
-          if (refused.has(tool.name)) continue
-          try {
-            const reason = policy.refuses(agent, tool)
-            if (reason !== undefined) refused.set(tool.name, reason)
-          } catch (err) {
-            failed = true
-            accounts.blame(pack, what, err, { tool: tool.name })
-            refused.set(tool.name, `The tool ${tool.name} is switched off: ${policy.name} could not say whether it may be used.`)
-          }
-        }
-      })
+    for (const { item: policy } of this.#ports.policies.entries()) {
+      for (const tool of tools) {
+        const reason = refused.has(tool.name) ? undefined : policy.refuses(agent, tool)
+        if (reason === undefined) continue
+        refused.set(tool.name, reason)
+        failed ||= reason === undecided(policy.name, tool.name)
+      }
     }
     return { refused, failed }
   }

@@ -167,4 +167,17 @@ export interface ToolPolicy {
   basis?(agent: AgentHost): readonly unknown[]
 }
 
-export const ToolPolicies = extensionPoint<ToolPolicy>('tool-policies', undefined, { name: 'string', refuses: 'function' })
+/** The answer of a policy that fails. */
+export const undecided = (policy: string, tool: string): string =>
+  `The tool ${tool} is switched off: ${policy} could not say whether it may be used.`
+
+export const ToolPolicies = extensionPoint<ToolPolicy>(
+  'tool-policies',
+  undefined,
+  { name: 'string', refuses: 'function' },
+  {
+    refuses(_agent, tool) {
+      return undecided(this.name, tool.name)
+    }
+  }
+)

@@ -1,10 +1,10 @@
 /** Wires undo: its route. */
 import { definePack } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
-import { Histories, UndoFollowers } from '../history/index.ts'
+import { followUndo, Histories, UndoFollowers } from '../history/index.ts'
 import { Messages } from '../messages/index.ts'
 import { SessionViews } from '../session-views/index.ts'
-import { type AgentHost, Sessions } from '../sessions/index.ts'
+import { Sessions } from '../sessions/index.ts'
 import { UndoUnavailable, undoSession } from './contract.ts'
 import { refusal, undo } from './undo.ts'
 
@@ -17,19 +17,13 @@ export default definePack({
   errors: [UndoUnavailable],
   setup(ctx, { sessions, agents, histories, messages, views }) {
     const followers = ctx.collect(UndoFollowers)
-    const endWork = async (agent: AgentHost, from: number) => {
-      const work = followers.items().map(async follower => follower.undone(agent, from))
-      const failed = (await Promise.allSettled(work)).filter(end => end.status === 'rejected')
-      for (const { reason } of agent.scope.closed ? [] : failed) // with its agent all work ended
-        ctx.log.error({ err: reason, session_id: agent.session.id }, 'work of turns that were taken back could not be ended')
-    }
     ctx.route(undoSession, async ({ params: { session_id }, body }) => {
       const { count = 1, page_size: size = 50 } = body ?? {}
       const session = await sessions.load(session_id)
       session.assertWritable()
       const main = session.agent('main')
       if (!main) throw refusal(count, { turns: [], end: 'beginning' })
-      await undo(await agents.of(main), await histories.of(main), count, from => endWork(main, from))
+      await undo(await agents.of(main), await histories.of(main), count, from => followUndo(followers.entries(), ctx, main, from))
       return { messages: await messages.page(session_id, { size }), status: await views.status(session_id) }
     })
   }

@@ -25,7 +25,7 @@ export interface HookSource {
   /** Called after every change of the rules; returns its undo. */
   onChange?(listener: () => void): () => void
 }
-export const HookSources = extensionPoint<HookSource>('hook-sources', undefined, { rules: 'function' })
+export const HookSources = extensionPoint<HookSource>('hook-sources', undefined, { rules: 'function' }, { onChange: () => () => undefined })
 
 /** What one command answered. A command that fails, or says nothing that is understood, has no say. */
 export interface HookAnswer {

@@ -14,10 +14,19 @@ import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { fillDefaults, problems, stripUnknown } from '../schema.ts'
 import type { FenceRules } from '../storage/files.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
+import { GuardedItems } from './guarded.ts'
 import { isTappable, ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Dispose } from './scope.ts'
-import { assertItem, type Contribution, type ExtensionPoint, type PointTable, type ServiceToken } from './services.ts'
+import {
+  type Accounts,
+  assertItem,
+  type Contribution,
+  derived,
+  type ExtensionPoint,
+  type PointTable,
+  type ServiceToken
+} from './services.ts'
 import type { AnySlot } from './slot.ts'
 import { startChild, startTimer } from './started.ts'
 import type { Registrations, Unit } from './unit.ts'
@@ -95,6 +104,11 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       if (unit.state === 'Active' && !scope.closed) parts.remount()
     }
   }
+  const accounts: Accounts = {
+    onAccountOf: (pack, what, work) => env.guard.run(pack, what, work),
+    blame: (pack, what, error, facts) => env.guard.report(pack, what, error, facts)
+  }
+  const guarded = new GuardedItems(accounts)
   const storeAt = <S extends StoreSpec>(spec: S, dir: string): StoreOf<S> => {
     use()
     const store = parts.storage.open(spec, { namespace: name, dir })
@@ -178,15 +192,20 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     },
     collect<T>(point: ExtensionPoint<T>) {
       open()
+      const given = () => parts.points.entries(point.id) as readonly Contribution<T>[]
+      const lists = derived(
+        () => [given()],
+        () => guarded.lists(point, given())
+      )
       const what = `change listener of ${point.id}`
       return {
         items: () => {
           use()
-          return parts.points.items(point.id) as readonly T[]
+          return lists().items
         },
         entries: () => {
           use()
-          return parts.points.entries(point.id) as readonly Contribution<T>[]
+          return lists().entries
         },
         onChange: (listener: () => void) => {
           open()

@@ -39,8 +39,8 @@ export class Guard {
   readonly #log: Logger
   readonly #limits: GuardLimits
   readonly #accounts = new Map<string, Account>()
-  /** Errors that were counted, by the pack that they were put down to. */
-  readonly #known = new WeakMap<Error, string>()
+  /** Errors that were put down to a pack. */
+  readonly #known = new WeakSet<Error>()
   #tooMany: (pack: string, error: Error) => void = () => undefined
   /** Time of the calls that ran within the one that runs, ms. */
   #within = 0
@@ -112,8 +112,8 @@ export class Guard {
       return
     }
     if (error instanceof Error) {
-      if (this.#known.get(error) === pack) return
-      this.#known.set(error, pack)
+      if (this.#known.has(error)) return
+      this.#known.add(error)
     }
     const account = this.#account(pack)
     const last = `${what}: ${textOf(error)}`

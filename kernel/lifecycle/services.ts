@@ -20,6 +20,14 @@ export type Answers = Readonly<Record<string, 'promise' | 'iterable' | 'notify' 
 /** What an item must have, by name. */
 export type Parts = Readonly<Record<string, 'string' | 'number' | 'boolean' | 'object' | 'function'>>
 
+/**
+ * By the name of a function of an item: what stands for its answer when it throws or rejects, made from the same arguments (`this` is the
+ * item). Whoever collects the items gets these functions guarded: a failure is put down to the pack of the item and reaches nobody.
+ */
+export type Instead<T> = {
+  readonly [K in keyof T]?: T[K] extends ((...args: infer A) => infer R) | undefined ? (this: T, ...args: A) => R : never
+}
+
 /** Reference to a live list that any pack may contribute to. */
 export interface ExtensionPoint<T> {
   readonly kind: 'point'
@@ -31,6 +39,8 @@ export interface ExtensionPoint<T> {
   readonly answers?: Answers | undefined
   /** Looked at when an item is contributed: one that lacks a part is the fault of its pack, not of whoever asks the items. */
   readonly parts?: Parts | undefined
+  /** See `Instead`. Functions that it does not name are called as they are. */
+  readonly instead?: Readonly<Record<string, (...args: never[]) => unknown>> | undefined
   /** Never set; carries the type. */
   readonly type?: T
 }
@@ -41,8 +51,8 @@ export function serviceToken<T>(id: string): ServiceToken<T> {
 }
 
 /** Declares an extension point. Items appear with `ctx.contribute` and leave with their pack; readers use `ctx.collect`. */
-export function extensionPoint<T>(id: string, answers?: Answers, parts?: Parts): ExtensionPoint<T> {
-  return { kind: 'point', id, ...(answers && { answers }), ...(parts && { parts }) }
+export function extensionPoint<T>(id: string, answers?: Answers, parts?: Parts, instead?: Instead<T>): ExtensionPoint<T> {
+  return { kind: 'point', id, ...(answers && { answers }), ...(parts && { parts }), ...(instead && { instead: instead as never }) } // typed above
 }
 
 /** Throws `argument_odd` for what is no extension point, and for an item that lacks a part. */
@@ -128,7 +138,6 @@ export function derived<T>(from: () => readonly unknown[], make: () => T): () =>
 interface Point {
   readonly listeners: Set<() => void>
   entries: readonly Entry[]
-  items: readonly unknown[]
 }
 
 /** Extension points by id; items keep the activation order of their packs. */
@@ -149,10 +158,6 @@ export class PointTable {
       )
       entry.withdraw()
     }
-  }
-
-  items(id: string): readonly unknown[] {
-    return this.#point(id).items
   }
 
   entries(id: string): readonly Contribution<unknown>[] {
@@ -179,16 +184,14 @@ export class PointTable {
   #point(id: string): Point {
     let point = this.#points.get(id)
     if (!point) {
-      point = { entries: [], listeners: new Set(), items: [] }
+      point = { entries: [], listeners: new Set() }
       this.#points.set(id, point)
     }
     return point
   }
 
   #change(point: Point, entries: readonly Entry[]): void {
-    // All readers get the same lists: one that sorts its own takes a copy.
-    point.entries = Object.freeze(entries)
-    point.items = Object.freeze(entries.map(entry => entry.item))
+    point.entries = Object.freeze(entries) // all readers get the same list: one that sorts its own takes a copy
     for (const listener of [...point.listeners]) listener()
   }
 }

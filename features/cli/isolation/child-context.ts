@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import { assertFunction } from '../../../kernel/declared.ts'
 import type {
+  Accounts,
   AnyRoute,
   Collection,
   ExtensionPoint,
@@ -14,6 +15,7 @@ import type {
   Undo
 } from '../../../kernel/index.ts'
 import { Guard } from '../../../kernel/lifecycle/guard.ts'
+import { GuardedItems } from '../../../kernel/lifecycle/guarded.ts'
 import type { Scope } from '../../../kernel/lifecycle/scope.ts'
 import { assertItem } from '../../../kernel/lifecycle/services.ts'
 import { startChild, startTimer } from '../../../kernel/lifecycle/started.ts'
@@ -61,6 +63,11 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
   const report = (what: string, error: unknown) => tell('blame', name, what, error)
   const guard = new TellingGuard(log, report)
   const undo = (answer: unknown) => answer as Undo
+  const accounts: Accounts = {
+    onAccountOf: (_pack, _what, work) => work(),
+    blame: (pack, what, error, facts) => tell('blame', pack, what, error, facts)
+  }
+  const guarded = new GuardedItems(accounts)
   const refuse = (what: string): never => {
     throw new Uncrossable(`ctx.${what}`, 'hangs on objects of the server: a pack that uses it cannot run in a process of its own')
   }
@@ -123,10 +130,11 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
       return undo(ask('contribute', [point.id, item], point.answers))
     },
     collect<T>(point: ExtensionPoint<T>) {
-      const list = ask('collect', [point.id]) as { items: Collection<T>['items']; entries: Collection<T>['entries'] }
+      const { items, entries } = ask('collect', [point.id]) as Pick<Collection<T>, 'items' | 'entries'>
+      const lists = () => guarded.lists(point, entries())
       const what = `change listener of ${point.id}`
       return {
-        ...list,
+        ...(point.instead ? { items: () => lists().items, entries: () => lists().entries } : { items, entries }),
         onChange(listener) {
           assertFunction(`the ${what}`, listener)
           return undo(ask('onChange', [point.id, heard(what, listener)], 'notify'))
@@ -147,8 +155,7 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
       return startTimer({ pack: name, guard, scope }, ms, work, options)
     },
     spawn: (command, args = [], options = {}) => startChild({ pack: name, guard, scope }, command, args, options, graceMs / 2),
-    onAccountOf: (_pack, _what, work) => work(),
-    blame: (pack, what, error, facts) => tell('blame', pack, what, error, facts),
+    ...accounts,
     fail: error => tell('fail', error),
     background(work) {
       const running = guard

@@ -3,7 +3,7 @@
  * beside it. What cannot go as data (functions, objects with methods, signals, streams) goes as a reference, which `Refs` makes and takes.
  */
 import { Readable } from 'node:stream'
-import { type BinaryReply, binary, type Answers as NamedAnswers } from '../../../kernel/index.ts'
+import { asContributed, type BinaryReply, binary, type Answers as NamedAnswers } from '../../../kernel/index.ts'
 import { type ErrorFacts, errorOf, factsOfError } from './errors.ts'
 
 /** How a function of a pack answers when the server calls it; `now` cannot be had from another process. */
@@ -103,7 +103,7 @@ export class Encoder {
 
   #inner(value: object, path: string, depth: number): unknown {
     if (Array.isArray(value)) return value.map((item, at) => this.encode(item, `${path}.${at}`, depth + 1))
-    const mark = this.#refs.known(value)
+    const mark = this.#refs.known(asContributed(value))
     if (mark) return mark
     const proto = Object.getPrototypeOf(value) as object | null
     if (proto === Object.prototype || proto === null) return this.#plain(value as Record<string, unknown>, path, depth)

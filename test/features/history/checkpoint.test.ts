@@ -587,3 +587,40 @@ test('a journal that is closed while the disk refuses says so, lets go of its fi
   await again.recover()
   assert.deepEqual(told, ['known noted'])
 })
+
+for (const rewinds of [false, true]) {
+  const kind = rewinds ? 'a state that undo takes back' : 'a state'
+  const always = { checkpoints: { bytes: 1, share: 0 } }
+  const record = (n: number) => ({ type: 'note', id: `n${n}` }) as HistoryRecord
+  const spec = (more: Partial<StateSpec<readonly string[]>>): StateSpec<readonly string[]> => ({
+    ...{ name: 'notes', version: 1, rewinds, initial: () => [] },
+    reduce: (state, { type, id }) => (type === 'note' ? [...state, String(id)] : state),
+    ...more
+  })
+
+  test(`${kind} that cannot be saved is in no checkpoint, and follows from all records`, async t => {
+    const log = await aLog(t)
+    const states = [spec({ save: () => undefined }) as StateSpec<unknown>]
+    const first = await openHistory(log, { ...always, states })
+    for (let n = 0; n < 3; n++) await first.append(record(n))
+    await first.close()
+    const saved = (await lastCheckpoint(log))?.states as Record<string, unknown>
+    assert.deepEqual(Object.keys(saved), ['conversation'])
+    const second = await openHistory(log, { ...always, states })
+    assert.deepEqual((await second.track(spec({}))).value, ['n0', 'n1', 'n2'])
+    await second.close()
+  })
+
+  test(`${kind} whose saved form cannot be loaded follows from all records`, async t => {
+    const log = await aLog(t)
+    const first = await openHistory(log, { ...always, states: [spec({}) as StateSpec<unknown>] })
+    for (let n = 0; n < 3; n++) await first.append(record(n))
+    await first.close()
+    const broken = spec({ load: () => undefined })
+    for (const states of [[broken as StateSpec<unknown>], []]) {
+      const history = await openHistory(log, { ...always, states })
+      assert.deepEqual((await history.track(broken)).value, ['n0', 'n1', 'n2'])
+      await history.close()
+    }
+  })
+}

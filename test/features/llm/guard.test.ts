@@ -98,15 +98,10 @@ test('a request that is refused for its form goes out at most nine times', async
   let sent = 0
   const refuse: LlmPart = { type: 'error', error: { code: 'x', name: 'X', message: 'no', retryable: false } }
   const form = { fit: (request: LlmRequest) => request, refused: () => true }
-  const stream = sendInForm(
-    llmRequest(model),
-    { items: () => [form] },
-    () => {
-      sent++
-      return of(refuse)
-    },
-    () => undefined
-  )
+  const stream = sendInForm(llmRequest(model), { items: () => [form] }, () => {
+    sent++
+    return of(refuse)
+  })
   assert.equal(failure(await collect(stream)).message, 'no')
   assert.equal(sent, 9)
 })

@@ -27,10 +27,11 @@ function schedule(t: TestContext, settings: Settings) {
       return () => void listeners.delete(entry)
     }
   }
-  const { begin, close } = scheduleRefresh(config, () => {
+  const refresh = () => {
     started++
     return new Promise<void>(resolve => running.push(resolve))
-  })
+  }
+  const { begin, close } = scheduleRefresh(config, refresh, 'providers')
   t.after(close)
   return {
     begin,

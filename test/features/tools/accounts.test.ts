@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failed } from '../../../features/tools/decision.ts'
-import { ToolHooks, Tools } from '../../../features/tools/index.ts'
+import { ToolHooks, ToolPolicies, Tools } from '../../../features/tools/index.ts'
 import { Registry } from '../../../features/tools/registry.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { scriptedModel, startTestServer, toolCalls } from '../../../testing/index.ts'
@@ -12,7 +12,7 @@ const broken = (): never => {
   throw new Error('broken')
 }
 
-test('a tool, a set and a policy that fail are faults of their packs', async t => {
+test('a tool and a set that fail are faults of their packs', async t => {
   const blamed: string[] = []
   const registry = new Registry({
     tools: { entries: () => [contribution('one', scripted({ name: 'Look' }))] },
@@ -22,18 +22,30 @@ test('a tool, a set and a policy that fail are faults of their packs', async t =
         contribution('three', { name: 'lost', tools: broken })
       ]
     },
-    policies: { entries: () => [contribution('four', { name: 'rules', refuses: broken })] },
+    policies: { entries: () => [] },
     absence: () => undefined,
     accounts: { onAccountOf: (_pack, _what, work) => work(), blame: (pack, what) => void blamed.push(`${pack}: ${what}`) }
   })
   const agent = await fakeAgent(t)
 
-  assert.match(String(registry.callable(agent, 'Look')), /rules could not say/)
+  assert.equal(typeof registry.callable(agent, 'Look'), 'object')
   assert.match(String(registry.callable(agent, 'Nowhere')), /^Tool not found/)
   failed('Look', new Error('x'), registry)
   failed('Far', new Error('x'), registry)
 
-  assert.deepEqual([...new Set(blamed)], ['four: tool policy rules', 'three: tool set lost', 'one: tool Look', 'two: tool Far'])
+  assert.deepEqual([...new Set(blamed)], ['three: tool set lost', 'one: tool Look', 'two: tool Far'])
+})
+
+test('a policy that fails refuses the tool, and is a fault of its pack', async t => {
+  const rules = definePack({ name: 'rules-of-mine', setup: ctx => ctx.contribute(ToolPolicies, { name: 'rules', refuses: broken }) })
+  const model = scriptedModel(toolCalls({ name: 'Glob', args: { pattern: '*' } }), 'done')
+  const server = await startTestServer(t, { model, packs: [rules] })
+
+  const { results } = await server.prompt('look')
+
+  assert.match(results[0]?.output ?? '', /^The tool Glob is switched off: rules could not say/)
+  const { faults } = server.kernel.features().find(({ name }) => name === 'rules-of-mine')?.meta ?? {}
+  assert.equal(faults?.last, 'refuses of tool-policies rules: broken')
 })
 
 test('a hook of a call that fails, or never ends, is a fault of its pack, not of the one with the tool', async t => {
