@@ -96,7 +96,7 @@ export class Kernel {
     })
     this.server_id = newId()
     this.started_at = now()
-    const fences = new FenceRules()
+    const fences = new FenceRules(env.guard)
     const engine = { home: this.home, server_id: this.server_id, log, now, newId, fences }
     this.#storage = (options.storage ?? createStorage)(engine)
     const journals = (options.journal ?? createJournals)(engine)

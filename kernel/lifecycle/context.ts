@@ -171,8 +171,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     fence(of) {
       open()
       assertFunction('a rule of fences', of)
-      parts.fences.add(of)
-      const drop = scope.own(() => parts.fences.delete(of))
+      const drop = scope.own(parts.fences.add(name, of))
       return () => void drop()
     },
     provide<T>(token: ServiceToken<T>, impl: T) {

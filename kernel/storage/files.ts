@@ -8,6 +8,7 @@ import * as node from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { AppError, developerError, notSaved, PersistenceFailed } from '../errors.ts'
+import type { Guard } from '../lifecycle/guard.ts'
 import type { Logger } from '../log/log.ts'
 import { ThisThread } from './look.ts'
 
@@ -76,14 +77,52 @@ export interface Fences {
   of(file: string): Fence | undefined
 }
 
-/** What packs say about files: the first that knows a lease of one. */
-export class FenceRules extends Set<Fences['of']> implements Fences {
+/** A rule of a pack. */
+interface FenceRule {
+  readonly pack: string
+  readonly of: Fences['of']
+  /** It has known a lease. */
+  isUsed: boolean
+}
+
+/**
+ * What packs say about files: the first that knows a lease of one. A rule that throws is a fault of its pack. One that has ever known a lease
+ * may guard the file, which is not written then; any other has no say.
+ */
+export class FenceRules implements Fences {
+  readonly #guard: Guard
+  readonly #rules = new Set<FenceRule>()
+
+  constructor(guard: Guard) {
+    this.#guard = guard
+  }
+
+  /** Returns the undo. */
+  add(pack: string, of: Fences['of']): () => void {
+    const rule = { pack, of, isUsed: false }
+    this.#rules.add(rule)
+    return () => void this.#rules.delete(rule)
+  }
+
   of(file: string): Fence | undefined {
-    for (const rule of this) {
-      const fence = rule(file)
-      if (fence) return fence
+    for (const rule of this.#rules) {
+      const fence = this.#ask(rule, file)
+      if (!fence) continue
+      rule.isUsed = true
+      return fence
     }
     return undefined
+  }
+
+  #ask({ pack, of, isUsed }: FenceRule, file: string): Fence | undefined {
+    const what = 'rule of fences'
+    try {
+      return this.#guard.run(pack, what, () => of(file))
+    } catch (cause) {
+      this.#guard.report(pack, what, cause)
+      if (!isUsed) return undefined
+      throw new AppError(PersistenceFailed, { message: `whether another server has taken over ${basename(file)} cannot be told`, cause })
+    }
   }
 }
 
