@@ -191,12 +191,12 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     },
     collect<T>(point: ExtensionPoint<T>) {
       open()
+      const what = `change listener of ${point.id}`
       const given = () => parts.points.entries(point.id) as readonly Contribution<T>[]
       const lists = derived(
         () => [given()],
         () => guarded.lists(point, given())
       )
-      const what = `change listener of ${point.id}`
       return {
         items: () => {
           use()
@@ -244,8 +244,14 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       open()
       return startChild(starter, command, args, options, graceMs / 2)
     },
-    onAccountOf: (pack, what, work) => env.guard.run(pack, what, work),
-    blame: (pack, what, error, facts) => env.guard.report(pack, what, error, facts),
+    onAccountOf(pack, what, work) {
+      use()
+      return accounts.onAccountOf(pack, what, work)
+    },
+    blame(pack, what, error, facts) {
+      use()
+      accounts.blame(pack, what, error, facts)
+    },
     fail(error) {
       if (unit.scope !== scope || scope.closed) return
       if (unit.state === 'Activating') unit.error = error

@@ -49,7 +49,7 @@ test('everything got from a context throws once its pack is gone, and says so', 
       })
     }
   })
-  const { kernel } = await startTestKernel(t, { packs: [pack] })
+  const { kernel } = await startTestKernel(t, { packs: [pack, definePack({ name: 'other', setup: () => undefined })] })
   await kernel.unload('gone')
   const [ctx] = gone as [PackContext]
   let closed = 0
@@ -71,6 +71,8 @@ test('everything got from a context throws once its pack is gone, and says so', 
     timer: () => ctx.timer(1, () => assert.fail('a timer of a pack that is gone went off')),
     spawn: () => ctx.spawn(process.execPath, ['-e', '0']),
     fence: () => ctx.fence(() => undefined),
+    onAccountOf: () => ctx.onAccountOf('other', 'work', () => assert.fail('work of a pack that is gone was begun')),
+    blame: () => ctx.blame('other', 'work', new Error('not yours')),
     'streams.open': () => ctx.streams.open('session_a'),
     'streams.watermark': () => ctx.streams.watermark('session_a'),
     'streams.written': () => ctx.streams.written('session_a'),
@@ -84,6 +86,7 @@ test('everything got from a context throws once its pack is gone, and says so', 
     )
   }
   assert.equal(closed, 1, 'what is opened too late is closed at once')
+  assert.deepEqual(kernel.features(), [{ name: 'other', state: 'Active', meta: {} }])
 })
 
 test('what a pack opened still works while it is being cleaned up', async t => {

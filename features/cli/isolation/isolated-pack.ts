@@ -120,7 +120,7 @@ class IsolatedPack {
     process.onFailed((what, error) => ctx.blame(ctx.name, what, error))
     ctx.own(() => {
       leaving = true
-      return process.stop(stopMs)
+      return process.stop(stopMs).finally(() => process.onFailed(() => undefined)) // the context throws from then on
     })
     const { name, config, home, log } = ctx
     const given = { name, config, home, hooks: Object.keys(ctx.hooks), level: log.level }
