@@ -75,12 +75,6 @@ function reviewed(section: ConfigSection, value: unknown): readonly ConfigRemark
   return Object.keys(value).flatMap(name => remarks.of(section, name, value[name], review(name)))
 }
 
-/** What can be used of a value, which may be all of it. */
-export function salvaged(section: ConfigSection, value: unknown): unknown {
-  if (wrongParts(section.schema, value).length === 0) return value
-  return salvage(section, value)
-}
-
 function salvage(section: ConfigSection, value: unknown): unknown {
   return section.salvage ? section.salvage(value) : validEntries(section, value)
 }

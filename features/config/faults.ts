@@ -1,6 +1,7 @@
 /** What a change of the configuration may not bring in. What was there before stands in nobody's way. */
 import { type Detail, mostDetails, problems, yieldToLoop } from '../../kernel/index.ts'
-import { pathOf, salvaged, withDefault } from './effective.ts'
+import { pathOf, withDefault } from './effective.ts'
+import { fitting } from './fitting.ts'
 import { isMap, mapValue } from './key-case.ts'
 import type { ConfigSection } from './service.ts'
 import { isTable, own, same, type Table } from './tables.ts'
@@ -14,10 +15,12 @@ export async function faultsOf(section: ConfigSection | undefined, name: string,
   const details: Detail[] = []
   for (const [old, part] of section && isMap(section) && isTable(stored) ? changedRecords(before, stored) : [[before, stored]]) {
     const odd = unwritable(part, name)
-    const wrong = section && part !== undefined ? misfits(section, part).map(detail => below(name, detail)) : []
+    const misfit = section && part !== undefined ? misfits(section, part) : []
+    const wrong = misfit.map(detail => below(name, detail))
     details.push(...odd, ...wrong.filter(({ path }) => !odd.some(known => known.path === path)))
     if (section && odd.length === 0) {
-      details.push(...newOnes(refusals(section, part), () => refusals(section, old)).map(detail => below(name, detail)))
+      const refused = refusals(section, part).filter(remark => !misfit.some(({ path }) => covers(path, remark.path)))
+      details.push(...newOnes(refused, () => refusals(section, old)).map(detail => below(name, detail)))
       details.push(...newOnes(misspelt(section, part), () => misspelt(section, old)).map(detail => below(name, detail)))
     }
     if (details.length >= mostDetails) break // nobody is told of more
@@ -54,8 +57,12 @@ function newOnes(found: readonly Detail[], before: () => readonly Detail[]): rea
 
 function refusals(section: ConfigSection, stored: unknown): readonly Detail[] {
   if (stored === undefined || !section.review) return []
-  return section.review(salvaged(section, withDefault(section, stored))).filter(({ refused }) => refused)
+  const value = fitting(section.schema, withDefault(section, stored))
+  return value === undefined ? [] : section.review(value).filter(({ refused }) => refused)
 }
+
+/** Whether a place is this one or lies in it. */
+const covers = (path: string, place: string) => place === path || place.startsWith(`${path}.`)
 
 const loneSurrogate = /\p{Cs}/u
 

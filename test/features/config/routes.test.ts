@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { configChanged, patchConfig, readConfig } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
+import llm from '../../../features/llm/pack.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -212,4 +213,32 @@ test('a table of services that nobody reads may hold anything', async t => {
   assert.equal(code, 0)
   assert.deepEqual((data.raw as Record<string, unknown>).services, { web_fetch: { base_url: 5 }, other: { base_url: 5 } })
   assert.deepEqual(kernel.features(), [{ name: 'config', state: 'Active', meta: {} }])
+})
+
+test('a refused patch names every wrong field: those that miss the shape, and what is wrong beside them', async t => {
+  const { rest } = await startTestKernel(t, { packs: [config, llm] })
+  const refused = async (body: object) => {
+    const { code, details } = await rest.json('POST', '/api/v1/config', body)
+    assert.equal(code, 40001)
+    return (details as { path: string }[]).map(({ path }) => path.replace(/^body\./, ''))
+  }
+
+  const provider = { type: 7, base_url: 'nourl', oauth: { storage: 'drawer', key: 'k' }, custom_headers: { a: 1, b: 'a\nb' } }
+  assert.deepEqual((await refused({ providers: { p: provider } })).toSorted(), [
+    'providers.p.base_url',
+    'providers.p.custom_headers.a',
+    'providers.p.custom_headers.b',
+    'providers.p.oauth.storage',
+    'providers.p.type'
+  ])
+  assert.deepEqual(await refused({ models: { m: { provider: 'p', max_context_size: 'much', base_url: 'nourl' } } }), [
+    'models.m.model',
+    'models.m.max_context_size',
+    'models.m.base_url'
+  ])
+  assert.deepEqual(await refused({ services: { svc_search: { base_url: 'nourl' }, svc_fetch: { api_key: 5, base_url: 6 } } }), [
+    'services.svc_fetch.base_url',
+    'services.svc_fetch.api_key',
+    'services.svc_search.base_url'
+  ])
 })
