@@ -27,7 +27,7 @@ interface Culprit {
 const frame = /(?:^|[\s(])(file:\/\/[^\s)]+|\/[^\s)]+|[A-Za-z]:\\[^\s)]+):\d+:\d+\)?$/
 
 /** Undefined: the stack, and those of its causes, name no file of a pack. */
-function culprit(error: unknown, packs: readonly Pick<Pack, 'name' | 'source'>[]): Culprit | undefined {
+export function culprit(error: unknown, packs: readonly Pick<Pack, 'name' | 'source'>[]): Culprit | undefined {
   const known: { name?: string; source?: string; folder: string }[] = packs.flatMap(({ name, source }) =>
     source === undefined ? [] : [{ name, source, folder: folderOf(source) }]
   )
@@ -51,7 +51,7 @@ function culprit(error: unknown, packs: readonly Pick<Pack, 'name' | 'source'>[]
 }
 
 /** Files of a stack, the innermost first, without those of Node itself. */
-function filesOf(stack: string): string[] {
+export function filesOf(stack: string): string[] {
   return stack.split('\n').flatMap(line => {
     const place = /^\s+at /.test(line) ? frame.exec(line)?.[1] : undefined
     if (place === undefined) return []

@@ -7,6 +7,7 @@ import { definePack, type Pack } from '../../kernel/index.ts'
 import { late, waitAtMost } from '../../kernel/lifecycle/wait.ts'
 import { eraserFor, native } from './erase-types.ts'
 import { placeOf } from './import-place.ts'
+import { watchImport } from './import-watch.ts'
 import type { Isolation, Origin } from './isolation/options.ts'
 
 /** Time limit of an import, ms: a top-level await without end must not hold up the start. */
@@ -29,14 +30,17 @@ export interface LoadedPacks {
 /**
  * Imports the modules side by side, those of the command line counting first. A file that is named twice is one module. A pack with a name in
  * `taken`, or of one before it, fails as well, under the name of its file; one whose name the command line has gives way. Never rejects.
+ * `watch` imports a file in a process that is not the file's own.
  */
 export async function loadPacks(
   modules: readonly Origin[],
   taken: readonly string[],
   limitMs = importLimitMs,
-  isolation?: Isolation
+  isolation?: Isolation,
+  watch = watchImport
 ): Promise<LoadedPacks> {
-  const loaded = await Promise.all(distinct(modules).map(({ spec, from }) => loadPack(spec, from, limitMs, isolation)))
+  const limits = { limitMs, watch }
+  const loaded = await Promise.all(distinct(modules).map(({ spec, from }) => loadPack(spec, from, limits, isolation)))
   const ofCommandLine = modules.filter(({ first }) => first).map(({ spec }) => spec)
   const names = new Set(taken)
   const packs: Pack[] = []
@@ -86,6 +90,11 @@ export function fileOf({ spec, from }: Origin): string | undefined {
   }
 }
 
+interface ImportLimits {
+  readonly limitMs: number
+  readonly watch: typeof watchImport
+}
+
 interface Found {
   readonly spec: string
   readonly from: string
@@ -95,7 +104,7 @@ interface Found {
 }
 
 /** The packs of a module: its `default` export and those in `packs`; or why there are none, with file and line. */
-async function loadPack(spec: string, from: string, limitMs: number, isolation: Isolation | undefined): Promise<Found> {
+async function loadPack(spec: string, from: string, limits: ImportLimits, isolation: Isolation | undefined): Promise<Found> {
   let place = spec
   try {
     const url = locate(spec, from)
@@ -106,12 +115,16 @@ async function loadPack(spec: string, from: string, limitMs: number, isolation: 
       const all = await isolatedPacks({ spec, from }, `${url}?${versions.get(url) ?? 0}`, options)
       const found = all.filter(pack => isolate === true || isolate.includes(pack.name))
       if (found.length === all.length) return { spec, from, place, found }
-      const here = await loadPack(spec, from, limitMs, undefined)
+      const here = await loadPack(spec, from, limits, undefined)
       const others =
         here.found instanceof Error ? here.found : [...found, ...here.found.filter(pack => !found.some(one => one.name === pack.name))]
       return { ...here, found: others }
     }
-    const loaded = await waitAtMost(importModule(url), limitMs)
+    const { limitMs, watch } = limits
+    const loaded = await waitAtMost(
+      watch(place, () => importModule(url)),
+      limitMs
+    )
     if (loaded === late) throw new Error(`the import took longer than ${limitMs} ms and was given up`)
     const found = [loaded.default, ...(Array.isArray(loaded.packs) ? loaded.packs : [])].filter(isPack)
     if (found.length === 0) throw new Error('there is no pack as its default export (made with definePack)')

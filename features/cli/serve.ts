@@ -14,6 +14,7 @@ import { type Deployment, listOf, readDeployment } from './deployment.ts'
 import { deploymentConfig, deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
 import { type FlagValues, logLevels } from './flags.ts'
 import { homeWarnings } from './home-warnings.ts'
+import { isOfImport } from './import-watch.ts'
 import { isOrigin } from './options.ts'
 import { blankEnvironment } from './own-environment.ts'
 import { packSource } from './pack-source.ts'
@@ -36,9 +37,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   assertBind(bind).forEach(warn)
   for (const odd of listOf(env.SVC_CODE_CORS_ORIGINS).filter(origin => !isOrigin(origin.replace(/\/$/, ''))))
     warn(`${odd} in SVC_CODE_CORS_ORIGINS is not an origin: give scheme, host and port only, such as https://app.example:8443`)
-  const forgotten: unknown[] = []
-  const collect = (reason: unknown) => forgotten.push(reason)
-  process.on('unhandledRejection', collect) // of an import: there is no log yet
+  const early = collectFaults()
   const packs = await deploymentPacks(deployment, warn)
   deploymentWarnings(deployment, packs).forEach(warn)
   const terminal = new Terminal(out)
@@ -54,8 +53,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   }
   const stop = onSignals(kernel, text => terminal.say(text))
   const faults = onFaults(kernel)
-  process.off('unhandledRejection', collect)
-  for (const err of forgotten) faults.rejected(err)
+  early.tell(faults)
   try {
     const { url, port } = await kernel.start()
     const meant = options.port ?? defaultPort
@@ -135,6 +133,24 @@ function onSignals(kernel: Kernel, say: (text: string) => void): () => void {
   }
 }
 
+/** What escapes before there is a log, from imports as a rule: told when there is one. */
+function collectFaults() {
+  const rejected: unknown[] = []
+  const thrown: unknown[] = []
+  const hearRejected = (err: unknown) => void rejected.push(err)
+  const hearThrown = (err: unknown) => void (isOfImport(err) || thrown.push(err))
+  process.on('unhandledRejection', hearRejected)
+  process.on('uncaughtException', hearThrown)
+  return {
+    tell(faults: ReturnType<typeof onFaults>) {
+      process.off('unhandledRejection', hearRejected)
+      process.off('uncaughtException', hearThrown)
+      for (const err of rejected) faults.rejected(err)
+      for (const err of thrown) faults.thrown(err)
+    }
+  }
+}
+
 /**
  * Faults that escaped from a pack, which is named where the stack tells it. A promise nobody waited for costs nobody else anything. An exception
  * out of a callback that ran through one pack alone takes that pack out; after any other the state is unknown: the server stops in good
@@ -146,6 +162,7 @@ function onFaults(kernel: Kernel) {
     if (escaped(kernel, err, false).pack === undefined) kernel.log.error({ err }, notHandled)
   }
   const thrown = (err: unknown) => {
+    if (isOfImport(err)) return
     const { pack, contained } = escaped(kernel, err, true)
     if (contained) return
     kernel.log.fatal({ err, ...(pack === undefined ? {} : { pack }) }, 'an exception was not handled; the server stops')
@@ -159,6 +176,7 @@ function onFaults(kernel: Kernel) {
   return {
     fatal: () => fatal,
     rejected,
+    thrown,
     end() {
       process.off('unhandledRejection', rejected)
       process.off('uncaughtException', thrown)

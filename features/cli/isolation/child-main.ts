@@ -31,7 +31,8 @@ const root = {
   /** Imports the module; tells what packs it has. */
   async begin(given: Begin): Promise<Spec> {
     Object.assign(process.env, given.env)
-    const loaded = await loadPacks([given], [])
+    // The process is its own: whatever the module does to it is told as its end.
+    const loaded = await loadPacks([given], [], undefined, undefined, (_file, work) => work())
     packs = loaded.packs
     if (loaded.failed.length > 0) throw packs.find(pack => pack.broken)?.broken ?? new Error(loaded.failed.join('; '))
     return new Spec(packs.map((pack): PackFacts => factsOf(pack)))

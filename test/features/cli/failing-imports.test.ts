@@ -50,6 +50,11 @@ const faults: Readonly<Record<string, readonly [files: Record<string, string>, e
     { 'outer.ts': 'import { b } from "./part.ts"\n', 'part.ts': '\n\nexport const b: number = = 2\n' },
     /^\S+part\.ts:3: [^/]*xpression expected/
   ],
+  'an end of the process': [{ 'quitter.mjs': '\nprocess.exit(0)\n' }, /quitter\.mjs:2: it called process\.exit\(0\)$/],
+  'an end of the process in a file that the pack imports': [
+    { 'outer.mjs': 'import "./part.mjs"\n', 'part.mjs': '\nprocess.exit(0)\n' },
+    /part\.mjs:2: it called process\.exit\(0\)$/
+  ],
   'a missing file': [{ 'lost.mjs': '\nimport { x } from "./nowhere.mjs"\n' }, /lost\.mjs:2: .*Cannot find module .*nowhere\.mjs/],
   'a missing module': [{ 'lost.mjs': '\n\nimport x from "no-such-module-of-ours"\n' }, /lost\.mjs:3: .*Cannot find package/],
   'a door that there is none': [
@@ -123,10 +128,15 @@ test('a server starts without the packs that cannot be imported, says why, and e
   const home = join(dir, 'home')
   await mkdir(home, { mode: 0o700 })
   await writeFile(join(dir, 'thrower.mjs'), 'Promise.reject(new Error("nobody waits"))\nthrow new Error("no licence")\n')
-  await writeFile(join(home, 'config.toml'), '[packs]\nload = ["../thrower.mjs", "./nowhere.mjs"]\n')
+  const later = (what: string) => `setTimeout(() => {\n  ${what}\n}, 1)\nawait new Promise(() => {})\n`
+  await writeFile(join(dir, 'later.mjs'), later('throw new Error("later")'))
+  await writeFile(join(dir, 'quitter.mjs'), later('process.exit(0)'))
+  await writeFile(join(home, 'config.toml'), '[packs]\nload = ["../thrower.mjs", "./nowhere.mjs", "../later.mjs", "../quitter.mjs"]\n')
   const server = await serve(t, home, '--port', '0')
   assert.match(server.printed(), /thrower is Failed: .*thrower\.mjs:2: no licence\n/)
   assert.match(server.printed(), /nowhere is Failed: .*there is no file .*nowhere\.mjs\n/)
+  assert.match(server.printed(), /later is Failed: .*later\.mjs:2: later\n/)
+  assert.match(server.printed(), /quitter is Failed: .*quitter\.mjs:2: it called process\.exit\(0\)\n/)
 
   const required = await run(home, '--port', '0', '--require', 'thrower')
   assert.equal(required.code, 1)
