@@ -212,7 +212,7 @@ type AnyState = StateSpec<any>
 export const HistoryStates = extensionPoint<AnyState>(
   'history-states',
   undefined,
-  { name: 'string', version: 'number', initial: 'function', reduce: 'function' },
+  { name: 'string', version: 'number', initial: 'function', reduce: 'function', records: 'set?' },
   { initial: () => undefined, reduce: state => state, located: () => undefined, save: () => undefined, load: () => undefined }
 )
 
@@ -271,7 +271,7 @@ export interface RecordEvents extends LooksAtRecords {
 export const RecordEvents = extensionPoint<RecordEvents>(
   'record-events',
   undefined,
-  { events: 'function', tell: 'function' },
+  { events: 'function', tell: 'function', records: 'set?' },
   { events: () => [], tell: () => undefined, known: () => undefined }
 )
 

@@ -17,8 +17,8 @@ export interface ServiceToken<T> {
  */
 export type Answers = Readonly<Record<string, 'promise' | 'iterable' | 'notify' | 'now'>>
 
-/** What an item must have, by name. */
-export type Parts = Readonly<Record<string, 'string' | 'number' | 'boolean' | 'object' | 'function'>>
+/** What an item must have, by name; `set?`: a Set, or nothing. */
+export type Parts = Readonly<Record<string, 'string' | 'number' | 'boolean' | 'object' | 'function' | 'set?'>>
 
 /**
  * By the name of a function of an item: what stands for its answer when it throws or rejects, made from the same arguments (`this` is the
@@ -62,7 +62,7 @@ export function assertItem(point: ExtensionPoint<unknown>, item: unknown): void 
     throw developerError('argument_odd', 'ctx.contribute', 'an extension point', shown(point))
   for (const [part, kind] of Object.entries(point.parts ?? {})) {
     const value = (item as Record<string, unknown> | null | undefined)?.[part]
-    if (typeof value === kind && value !== null) continue
+    if (kind === 'set?' ? value === undefined || value instanceof Set : typeof value === kind && value !== null) continue
     throw developerError('argument_odd', `what is contributed to '${point.id}'`, `'${part}' (${kind})`, shown(item ? value : item))
   }
 }

@@ -104,6 +104,10 @@ packs.push(
   definePack({
     name: 'odd-model',
     setup: ctx => void (ctx as PackContext).contribute(LlmModels as ExtensionPoint<unknown>, { alias: 'odd/lacking', protocol: 'scripted' })
+  }),
+  definePack({
+    name: 'odd-list',
+    setup: ctx => void ctx.contribute(HistoryStates, { ...state, name: 'odd-list', records: ['message'] as never })
   })
 )
 
@@ -161,12 +165,13 @@ test('a pack that hands in what throws is shown with its fault; everybody else i
   }
   assert.equal(features.get('odd-listener')?.faults?.last, 'listener of the configuration: odd')
   assert.match(features.get('odd-model')?.error ?? '', /'llm-models' needs 'provider_id' \(string\)/)
+  assert.match(features.get('odd-list')?.error ?? '', /'history-states' needs 'records' \(set\?\), not \[ 'message' \]/)
   assert.deepEqual(
     [...features].filter(([name, { faults }]) => faults && !name.startsWith('odd-')),
     []
   )
   assert.deepEqual(
-    logged.filter(({ pack, msg }) => !pack?.startsWith('odd-') && !msg.startsWith('pack odd-model ')),
+    logged.filter(({ pack, msg }) => !pack?.startsWith('odd-') && !msg.startsWith('pack odd-')),
     []
   )
 })
