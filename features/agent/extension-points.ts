@@ -56,8 +56,16 @@ export interface AgentRepair {
   readonly name: string
   /** Empty: nothing was left open. What fails is logged and left as it is. */
   records(agent: AgentHost, history: History): readonly HistoryRecord[] | Promise<readonly HistoryRecord[]>
+  /** What the model reads beside the result that is made up for a call that never answered, by call id; asked with `records`. */
+  notes?(agent: AgentHost, history: History): Notes | Promise<Notes>
 }
-export const AgentRepairs = extensionPoint<AgentRepair>('agent-repairs', { records: 'promise' }, { name: 'string', records: 'function' })
+type Notes = Readonly<Record<string, string>>
+
+export const AgentRepairs = extensionPoint<AgentRepair>(
+  'agent-repairs',
+  { records: 'promise', notes: 'promise' },
+  { name: 'string', records: 'function' }
+)
 
 export interface Injection {
   readonly text: string

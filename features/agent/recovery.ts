@@ -29,7 +29,8 @@ export async function catchUp(host: AgentHost, history: History, deps: AgentDeps
   deps.goesOn.set(host, () => host.record.type !== 'sub' && waits())
   await history.recover()
   await deps.endRequests(host)
-  const repair = [...(await repairsOf(host, history, deps)), ...repairOf(history)]
+  const { records, notes } = await repairsOf(host, history, deps)
+  const repair = [...records, ...repairOf(history, notes)]
   if (repair.length > 0) await history.append(...repair)
   if (host.record.type === 'sub') await withdraw(history)
   if (host.id === 'main') catchUpReason(host, history)
@@ -50,17 +51,20 @@ function catchUpReason({ id, session: { work, state } }: AgentHost, history: His
 }
 
 /** What packs put on record: before the end of the turn, in which it may have been left open. */
-async function repairsOf(host: AgentHost, history: History, { repairs, accounts }: AgentDeps): Promise<readonly HistoryRecord[]> {
+async function repairsOf(host: AgentHost, history: History, { repairs, accounts }: AgentDeps) {
   const records: HistoryRecord[] = []
+  const notes = new Map<string, string>()
   for (const { pack, item } of repairs.entries()) {
     const what = `repair ${item.name}`
     try {
       records.push(...(await accounts.onAccountOf(pack, what, () => item.records(host, history))))
+      const told = await accounts.onAccountOf(pack, what, () => item.notes?.(host, history))
+      for (const [call, note] of Object.entries(told ?? {})) notes.set(call, note)
     } catch (err) {
       accounts.blame(pack, what, err, { session_id: host.session.id })
     }
   }
-  return records
+  return { records, notes }
 }
 
 /** Nobody waits for a subagent any more whose process died: it begins nothing by itself. */

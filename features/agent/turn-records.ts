@@ -71,9 +71,12 @@ export function endRecords({ turn_id, result, prompt_ids, user_aborted, duration
 
 /**
  * Closes what a process that died left open, in one batch, so that it happens exactly once: an open turn counts as cancelled by the
- * program (`aborted`). Empty when the last turn ended properly.
+ * program (`aborted`). `notes`: for the model, by call. Empty when the last turn ended properly.
  */
-export function repairOf(history: Pick<History, 'lastTurn' | 'prompts' | 'openStep' | 'openCalls'>): readonly CoreRecord[] {
+export function repairOf(
+  history: Pick<History, 'lastTurn' | 'prompts' | 'openStep' | 'openCalls'>,
+  notes: ReadonlyMap<string, string> = new Map()
+): readonly CoreRecord[] {
   const turn = history.lastTurn()
   const open = turn && turn.ended_at === undefined ? turn : undefined
   const stray = history.prompts().filter(prompt => prompt.status === 'running')
@@ -94,6 +97,7 @@ export function repairOf(history: Pick<History, 'lastTurn' | 'prompts' | 'openSt
       tool_name: call.name,
       content: [{ type: 'text', text: interruptedResult }],
       is_error: true,
+      ...(notes.has(call.id) ? { note: notes.get(call.id) } : {}),
       synthetic: true
     })
   )

@@ -1,7 +1,7 @@
 /** The tool Agent: hands a piece of work to an agent of its own, and gives back what it answers. */
 import { type Static, Type } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { newTask, type Task, TaskRefused, type Tasks } from '../tasks/index.ts'
+import { newTask, resumeHint, type Task, TaskRefused, type Tasks } from '../tasks/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { limited, named, resumed } from './chosen.ts'
 import { chosenModel, modelFor, type Pool } from './pool.ts'
@@ -119,7 +119,7 @@ async function runChild(child: Child, args: Arguments, env: ToolEnv, signal: Abo
       end = await child.work(args.prompt, stop)
       output(end.text)
       if (end.status === 'completed') return { status: 'completed' }
-      return { status: end.status === 'cancelled' ? 'killed' : 'failed', reason: end.error ?? 'it failed', hint: resumeHint(child) }
+      return { status: end.status === 'cancelled' ? 'killed' : 'failed', reason: end.error ?? 'it failed', hint: resumeHint(child.host.id) }
     }
   })
   const task: Task = await starting.finally(begin).catch((error: unknown) => {
@@ -136,10 +136,8 @@ async function runChild(child: Child, args: Arguments, env: ToolEnv, signal: Abo
   return resultOf(child, end ?? { status: 'failed', text: '', error: view.info.stopReason ?? 'it did not start' })
 }
 
-const resumeHint = (child: Child): string => `To go on with it, call Agent with resume "${child.host.id}".`
-
 function resultOf(child: Child, { status, text, error }: ChildEnd): ToolResult {
   const head = `agent_id: ${child.host.id}\nsubagent_type: ${child.spec.profile.name}\nstatus: ${status}`
   if (status === 'completed') return { output: `${head}\n\n${text}` }
-  return { output: `${head}\nreason: ${error ?? 'unknown'}\n${resumeHint(child)}`, is_error: true }
+  return { output: `${head}\nreason: ${error ?? 'unknown'}\n${resumeHint(child.host.id)}`, is_error: true }
 }

@@ -5,7 +5,7 @@ import { Config, subagentSection } from '../config/index.ts'
 import { followUndo, Histories, type HistoryRecord, HistoryStates, RecordEvents, UndoFollowers } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
 import { AgentConfigHandlers, type AgentHost, SessionChecks, Sessions } from '../sessions/index.ts'
-import { Tasks } from '../tasks/index.ts'
+import { resumeHint, Tasks } from '../tasks/index.ts'
 import { ToolHooks, ToolSets } from '../tools/index.ts'
 import { agentTool } from './agent-tool.ts'
 import { createChildren, RunningSlot } from './children.ts'
@@ -65,6 +65,15 @@ export default definePack({
         const { entries } = (await history.track(rosterState)).value
         return entries.flatMap((entry): HistoryRecord[] =>
           entry.over ? [] : [failed.of({ subagentId: entry.id, error: 'the server ended meanwhile' })]
+        )
+      },
+      async notes(_agent, history) {
+        const { entries } = (await history.track(rosterState)).value
+        return Object.fromEntries(
+          history.openCalls().flatMap(({ call }) => {
+            const ids = entries.flatMap(entry => (entry.parent_tool_call_id === call.id ? entry.id : []))
+            return ids.length === 0 ? [] : [[call.id, resumeHint(...ids)]]
+          })
         )
       }
     })

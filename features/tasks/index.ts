@@ -13,3 +13,4 @@ export {
 } from './contract.ts'
 export { startedRecord as taskBegun, terminatedRecord as taskEnded } from './records.ts'
 export * from './service.ts'
+export { resumeHint } from './texts.ts'

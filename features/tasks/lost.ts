@@ -2,6 +2,7 @@
 import type { HistoryRecord } from '../history/index.ts'
 import { endOfFile, sizeOf } from './output.ts'
 import { TAIL_BYTES, type TaskEntry, terminatedRecord } from './records.ts'
+import { resumeHint } from './texts.ts'
 
 /** The end of a task that an earlier process, or another agent, has. `path`: of its output; `endedAt`: ms. */
 export async function lostRecord(entry: TaskEntry, isOwn: boolean, path: string, endedAt: number): Promise<HistoryRecord> {
@@ -15,5 +16,7 @@ export async function lostRecord(entry: TaskEntry, isOwn: boolean, path: string,
     entry.left ? `The server was stopped and left it running${process}; it is not followed any more.` : 'The server ended while it ran.'
   )
   const tail = await endOfFile(path, TAIL_BYTES)
-  return terminatedRecord.of({ info, tail: tail ?? '', output_size: await sizeOf(path), saved: tail !== undefined, quiet: true })
+  const hint = info.kind === 'agent' && info.agentId !== undefined ? { hint: resumeHint(info.agentId) } : {}
+  const output = { tail: tail ?? '', output_size: await sizeOf(path), saved: tail !== undefined }
+  return terminatedRecord.of({ info, ...output, quiet: true, ...hint })
 }

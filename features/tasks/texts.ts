@@ -83,6 +83,12 @@ function endOfTask(info: TaskInfo): string {
   return `${what} ${info.status === 'failed' ? 'failed' : 'ended'} ${took}${code}.${reason}`
 }
 
+/** How to go on with an agent that has not completed, or with those that one call started. */
+export function resumeHint(...agentIds: readonly string[]): string {
+  const ids = agentIds.map(id => `"${id}"`).join(' or ')
+  return `To go on with ${agentIds.length === 1 ? 'it' : 'one of its agents'}, call Agent with resume ${ids}.`
+}
+
 export const notificationId = ({ taskId, status }: TaskInfo) => `task:${taskId}:${status}`
 
 /** The message that tells the agent. `path`: of the file with all of the output. */

@@ -357,6 +357,33 @@ test('what was left at work by a process that died has failed, and nothing of it
   assert.equal(later.requests.length, 0)
 })
 
+test('of agents that a process took with it the model reads how to go on with each, whether it waited for them or not', async t => {
+  const llm = script(text =>
+    text.includes('start two')
+      ? toolCalls(call({ prompt: 'for ever', run_in_background: true }, 'behind'), call({ prompt: 'for ever' }, 'awaited'))
+      : held(new Promise(() => undefined))
+  )
+  const scene = await start(t, llm)
+  const working = (id: string) => scene.waitFor(event => event.type === 'turn.step.started' && event.subject === id)
+  const both = Promise.all([working('agent-0'), working('agent-1')])
+  await scene.prompt('start two')
+  await both
+  const home = await copyOfHome(scene.home)
+
+  const later = scriptedLlm('I see')
+  const next = await start(t, later, { home, session_id: scene.session_id })
+  await next.prompt('go on')
+  await over(next, 1)
+  const messages = (later.requests[0]?.messages ?? []).map(message => JSON.stringify(message))
+  for (const { parentToolCallId, subagentId } of scene.of('subagent.spawned')) {
+    const about = messages.find(text => text.includes(parentToolCallId === 'awaited' ? '"tool_call_id":"awaited"' : 'task.lost'))
+    assert.match(about ?? '', new RegExp(`To go on with it, call Agent with resume \\\\"${subagentId}\\\\"`))
+  }
+  // It is for the model alone.
+  const told = next.of('tool.result').find(({ toolCallId }) => toolCallId === 'awaited')
+  assert.match(String(told?.output), /do not assume that it succeeded\.$/)
+})
+
 test('a swarm gives one task to many, takes up again those that the provider refused, and reports them all', async t => {
   let asked = 0
   const again = latch()
