@@ -15,7 +15,7 @@ import { checkPool, poolOf } from './pool.ts'
 import { begunState, eventsOf, failed, rosterState, shownOf, toldTypes } from './records.ts'
 import { usualPace } from './schedule.ts'
 import { Subagents } from './service.ts'
-import { SwarmMode, swarmState } from './swarm-mode.ts'
+import { leftByTool, SwarmMode, swarmState } from './swarm-mode.ts'
 import { swarmTool } from './swarm-tool.ts'
 
 export default definePack({
@@ -58,14 +58,15 @@ export default definePack({
       events: eventsOf,
       tell: (agent, { type, payload, at }) => emitOf.get(type)?.(payload, { session_id: agent.session.id, subject: agent.id, time: at })
     })
-    // Nobody works any more for an agent whose process died.
+    // Nobody works any more for an agent whose process died, and the turn is over for which a tool made it a swarm.
     ctx.contribute(AgentRepairs, {
       name: 'subagents',
       async records(_agent, history) {
         const { entries } = (await history.track(rosterState)).value
-        return entries.flatMap((entry): HistoryRecord[] =>
+        const died = entries.flatMap((entry): HistoryRecord[] =>
           entry.over ? [] : [failed.of({ subagentId: entry.id, error: 'the server ended meanwhile' })]
         )
+        return [...died, ...leftByTool((await history.track(swarmState)).value)]
       },
       async notes(_agent, history) {
         const { entries } = (await history.track(rosterState)).value

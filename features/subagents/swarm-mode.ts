@@ -1,6 +1,6 @@
 /** Swarm mode: whether an agent is to split its work among others. On by its user until it is off, by the tool until its turn ends. */
 import { oneOf, Type } from '../../kernel/index.ts'
-import { defineRecord, type History, recordTypes, type StateSpec, type Tracked } from '../history/index.ts'
+import { defineRecord, type History, type HistoryRecord, recordTypes, type StateSpec, type Tracked } from '../history/index.ts'
 
 export const modeRecord = defineRecord('swarm.mode', Type.Object({ on: Type.Boolean(), trigger: oneOf(['manual', 'tool']) }))
 
@@ -19,6 +19,10 @@ export const swarmState: StateSpec<Mode> = {
 const entered =
   'Swarm mode is on. Split the work into independent pieces and give them to agents of their own with AgentSwarm (or Agent for single ones); check and join what they answer.'
 const left = 'Swarm mode is off. Work as usual.'
+
+/** What ends the mode with a turn: nothing when a user switched it on. */
+export const leftByTool = ({ on, trigger }: Mode): HistoryRecord[] =>
+  on && trigger === 'tool' ? [modeRecord.of({ on: false, trigger })] : []
 
 export class SwarmMode {
   readonly #history: History
@@ -44,7 +48,7 @@ export class SwarmMode {
 
   /** What the tool switched on ends with the turn. */
   turnEnd(): Promise<void> | undefined {
-    return this.on && this.#state.value.trigger === 'tool' ? this.set(false, 'tool') : undefined
+    return leftByTool(this.#state.value).length > 0 ? this.set(false, 'tool') : undefined
   }
 
   remind(): { readonly text: string; readonly facts: Readonly<Record<string, unknown>> } | undefined {

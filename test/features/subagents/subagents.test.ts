@@ -507,6 +507,36 @@ test('a swarm has its response for itself', async t => {
   assert.match(String(scene.of('tool.result').find(({ toolCallId }) => toolCallId === 'c')?.output), /only call/)
 })
 
+test('swarm mode that the tool switched on ends with its turn, also when the process died in it', async t => {
+  const swarm = { id: 's', name: 'AgentSwarm', args: { description: 'x', prompt_template: 'greet {{item}}', items: ['a', 'b'] } }
+  const arrived = latch()
+  const answers = latch()
+  const llm = script(text => {
+    if (text.includes('swarm now')) return toolCalls(swarm)
+    if (!text.includes('greet')) return 'all greeted'
+    arrived.open()
+    return held(answers.opened)
+  })
+  const scene = await start(t, llm)
+  const modeOf = async (server: Started) => (await server.call(readStatus, { params: { session_id: scene.session_id } })).data.swarm_mode
+  await scene.prompt('swarm now')
+  await arrived.opened
+  assert.equal(await modeOf(scene), true)
+  const home = await copyOfHome(scene.home)
+  answers.open()
+  await over(scene, 1)
+  assert.equal(await modeOf(scene), false)
+  assert.deepEqual(
+    [scene.of('agent.status.updated').some(status => status.swarmMode === true), scene.of('agent.status.updated').at(-1)?.swarmMode],
+    [true, false]
+  )
+
+  const next = await start(t, scriptedLlm('never asked'), { home, session_id: scene.session_id, packs: [...packs, transcript] })
+  const { data } = await next.call(readTranscript, { params: { session_id: scene.session_id }, query: { agent_id: 'main' } })
+  assert.equal(await modeOf(next), false)
+  assert.ok(JSON.stringify(data).includes('"swarm.exit"'))
+})
+
 test('swarm mode that a user switches on stays on and is told to the model once', async t => {
   const llm = scriptedLlm('ok')
   const scene = await start(t, llm)
