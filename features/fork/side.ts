@@ -24,9 +24,11 @@ export async function openSideConversation({ agents, histories, llm }: SidePorts
   const main = await agents.main(session.id)
   main.model()
   const { model, thinking, profile } = main.settings()
-  const side = await session.createAgent({ type: 'sub', parent_agent_id: main.host.id, labels: { side: 'btw' } })
-  await copyFilesOf(main.host, side)
-  await histories.copyContext(main.host, side.dir)
+  // Whoever hears of it reads its journal at once.
+  const side = await session.createAgent({ type: 'sub', parent_agent_id: main.host.id, labels: { side: 'btw' } }, async dir => {
+    await copyFilesOf(main.host.dir, dir)
+    await histories.copyContext(main.host, dir)
+  })
   const engine = await agents.of(side)
   await engine.configure({
     ...(model === undefined ? {} : { model }),
@@ -38,10 +40,10 @@ export async function openSideConversation({ agents, histories, llm }: SidePorts
 }
 
 /** Media of its messages, and the uploads that they refer to. */
-async function copyFilesOf(from: AgentHost, to: AgentHost): Promise<void> {
+async function copyFilesOf(from: string, to: string): Promise<void> {
   for (const name of ['blobs', 'attachments']) {
-    await mkdir(join(to.dir, name), { recursive: true, mode: 0o700 })
-    await copyFiles(join(from.dir, name), join(to.dir, name)).catch((error: NodeJS.ErrnoException) => {
+    await mkdir(join(to, name), { recursive: true, mode: 0o700 })
+    await copyFiles(join(from, name), join(to, name)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error // it has none
     })
   }

@@ -43,17 +43,35 @@ export async function copyJournal({ from, to, source, target, end, now }: Journa
   }
 }
 
-/** A new journal that begins with these messages; their events were told elsewhere. Resolves when it is on disk. */
+const stillRunning = 'The call is still running: its result was not there yet when this conversation began.'
+
+/**
+ * A new journal that begins with these messages; their events were told elsewhere. `running`: ids of calls that had no result before the messages
+ * were asked for. Resolves when it is on disk.
+ */
 export async function copyContext(
   target: Wire,
   messages: readonly HistoryMessage[],
+  running: readonly string[],
   now: Date,
   records: readonly HistoryRecord[]
 ): Promise<void> {
   const time = now.getTime()
   const metadata = { type: 'metadata', protocol_version: protocolVersion, created_at: time }
+  const open = new Set(running.filter(id => !messages.some(({ tool_call_id }) => tool_call_id === id)))
+  const results = messages.flatMap(({ turn_id = 0, step = 0, tool_calls = [] }) =>
+    tool_calls
+      .filter(({ id }) => open.has(id))
+      .map(({ id, name }): CoreRecord => {
+        const content = [{ type: 'text', text: stillRunning }]
+        return { type: 'tool.result', turn_id, step, tool_call_id: id, tool_name: name, content, synthetic: true }
+      })
+  )
   try {
-    const places = await target.append(logId, ...[metadata, ...messages.map(recordOf), ...records].map(record => ({ time, ...record })))
+    const places = await target.append(
+      logId,
+      ...[metadata, ...messages.map(recordOf), ...results, ...records].map(record => ({ time, ...record }))
+    )
     await target.append(logId, { ...told.of({ at: places.end, seq: 0, epoch: copiedEpoch }), time })
   } finally {
     await target.release(logId)

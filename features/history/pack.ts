@@ -39,8 +39,10 @@ export default definePack({
         await copyJournal({ from: agent.dir, to: dir, source, target, end, now: ctx.now }, records)
       },
       async copyContext(agent, dir, ...records) {
-        const messages = await (await agent.get(slot)).contextMessages()
-        await copyContext(ctx.storeAt(wireStore, dir), messages, ctx.now(), records)
+        const history = await agent.get(slot)
+        const running = history.openCalls().map(({ call }) => call.id)
+        const messages = await history.contextMessages()
+        await copyContext(ctx.storeAt(wireStore, dir), messages, running, ctx.now(), records)
       },
       hasPrompt: (agent, prompt_id) => hasPrompt(agent.store(wireStore), prompt_id)
     })

@@ -34,6 +34,8 @@ export interface LiveSessionPorts {
 
 const elsewhere = 'session is open in another server process'
 
+const dirOf = ({ dir }: Pick<Session, 'dir'>, id: string): string => join(dir, 'agents', id)
+
 class LiveAgent extends SlotHost implements AgentHost {
   readonly id: string
   readonly record: AgentRecord
@@ -46,7 +48,7 @@ class LiveAgent extends SlotHost implements AgentHost {
     this.id = id
     this.record = record
     this.session = session
-    this.dir = join(session.dir, 'agents', id)
+    this.dir = dirOf(session, id)
     this.#store = store
   }
 
@@ -219,12 +221,12 @@ export class LiveSession extends SlotHost implements Session {
     }
   }
 
-  createAgent(record: AgentRecord): Promise<AgentHost> {
+  createAgent(record: AgentRecord, begin?: (dir: string) => Promise<void>): Promise<AgentHost> {
     if (record.type === 'main') return this.main()
     let number = 0
     const isTaken = (id: string) => this.#agents.has(id) || this.#coming.has(id) || this.#state.agents[id] !== undefined
     while (isTaken(`agent-${number}`)) number++
-    return this.#create(`agent-${number}`, record)
+    return this.#create(`agent-${number}`, record, begin)
   }
 
   /** What other servers hear of it; undefined when it is only read here. */
@@ -268,9 +270,14 @@ export class LiveSession extends SlotHost implements Session {
     return agent
   }
 
-  async #create(id: string, record: AgentRecord): Promise<AgentHost> {
+  async #create(id: string, record: AgentRecord, begin?: (dir: string) => Promise<void>): Promise<AgentHost> {
     this.#coming.add(id)
-    await this.update(state => ({ ...state, agents: { ...state.agents, [id]: record } })).finally(() => this.#coming.delete(id))
+    try {
+      await this.update(state => ({ ...state, agents: { ...state.agents, [id]: record } }))
+      await begin?.(dirOf(this, id))
+    } finally {
+      this.#coming.delete(id)
+    }
     const agent = this.#attach(id, record)
     this.#ports.agentCreated(this.id, id)
     return agent

@@ -123,7 +123,8 @@ export interface Session extends SlotHost {
   agent(id: string): AgentHost | undefined
   /** The main agent, created (agent.created) at the first call. */
   main(): Promise<AgentHost>
-  createAgent(record: AgentRecord): Promise<AgentHost>
+  /** `begin` writes into its directory (absolute) what it begins with, before anybody sees it; what fails leaves an agent that has nothing. */
+  createAgent(record: AgentRecord, begin?: (dir: string) => Promise<void>): Promise<AgentHost>
 }
 
 /** One conversation inside a session: the slot host for history, queue, permissions. */

@@ -10,6 +10,7 @@ import permissions from '../../../features/permissions/pack.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { Tools } from '../../../features/tools/index.ts'
 import tools from '../../../features/tools/pack.ts'
+import transcript from '../../../features/transcript/pack.ts'
 import { AppError, definePack } from '../../../kernel/index.ts'
 import { stub } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
@@ -118,6 +119,40 @@ test('it opens beside a running turn, which goes on', async t => {
   await scene.settled(1)
   assert.match(JSON.stringify(llm.requests[1]?.messages), /long work.*by the way/)
   assert.equal((await scene.call(readSession, { params })).data.main_turn_active, true)
+  more.open()
+  await scene.settled(2)
+})
+
+test('what the model was reminded of it is not reminded of again, and of a call that goes on it reads that it goes on', async t => {
+  const more = latch()
+  const begun = latch()
+  const asking = definePack({
+    name: 'asking',
+    setup(ctx) {
+      const run = async () => {
+        begun.open()
+        await more.opened
+        return { output: 'asked' }
+      }
+      ctx.contribute(Tools, scripted({ name: 'Ask', run }))
+    }
+  })
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Ask' }), 'side answer', 'main answer')
+  const scene = await startAgent(t, llm, { packs: [...packs, transcript, asking] })
+  const params = { session_id: scene.session_id }
+  await scene.prompt('long work', { permission_mode: 'yolo' })
+  await begun.opened
+
+  const { agent_id } = (await scene.call(openSide, { params })).data
+  await scene.prompt('by the way?', { agent_id })
+  await scene.settled(1)
+  const side = llm.requests[1]?.messages ?? []
+  assert.equal(JSON.stringify(side).match(/Today is/g)?.length, 1)
+  const result = side.find(message => message.role === 'tool')
+  assert.deepEqual(
+    [result?.content, result?.role === 'tool' && result.is_error],
+    [[{ type: 'text', text: 'The call is still running: its result was not there yet when this conversation began.' }], false]
+  )
   more.open()
   await scene.settled(2)
 })
