@@ -1,5 +1,5 @@
 /** Skills in files: `<name>/SKILL.md` with front matter, or a flat `<name>.md` at the top of a directory of skills. */
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { leadsOffLimits } from '../tools/index.ts'
 import { fieldOf, frontMatter } from '../workspaces/index.ts'
@@ -25,12 +25,15 @@ export interface Scan {
 export async function scanSkills(root: string, origin: SkillOrigin, home: string): Promise<Scan> {
   const scan: Scan = { skills: [], visited: [], problems: [] }
   const left = { directories: maxDirectories }
-  await visit(root, { scan, origin, home, left, depth: 0 })
+  const seen = new Set([await realOf(root)])
+  await visit(root, { scan, origin, home, left, seen, depth: 0 })
   if (left.directories < 0) {
     scan.problems.push({ file: root, reason: `it holds more than ${maxDirectories} directories, and only these were looked through` })
   }
   return scan
 }
+
+const realOf = (dir: string) => realpath(dir).catch(() => dir) // it is gone, or was never there
 
 interface Place {
   readonly scan: Scan
@@ -38,13 +41,15 @@ interface Place {
   readonly home: string
   /** How many directories may still be looked through; below 0 there were more. */
   readonly left: { directories: number }
+  /** Directories that were come to, without links: one that links lead to again is left out. */
+  readonly seen: Set<string>
   readonly depth: number
   /** Name of the skill in whose directory this one lies. */
   readonly parent?: string
 }
 
 async function visit(dir: string, place: Place): Promise<void> {
-  const { scan, origin, home, left, depth, parent } = place
+  const { scan, origin, home, left, seen, depth, parent } = place
   if (--left.directories < 0) return
   scan.visited.push(dir)
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => []) // most of these directories are not there
@@ -57,6 +62,12 @@ async function visit(dir: string, place: Place): Promise<void> {
     if (!entry.isDirectory() && !entry.isSymbolicLink()) continue
     const below = join(dir, entry.name)
     if (!(await stat(below).catch(() => undefined))?.isDirectory()) continue // a link to a file, or to nothing
+    const real = await realOf(below)
+    if (seen.has(real)) {
+      scan.visited.push(below) // another look sees when it leads elsewhere
+      continue
+    }
+    seen.add(real)
     inDirectories.add(entry.name)
     const file = join(below, 'SKILL.md')
     const skill = await attempt(file, scan, () => readSkill(file, origin, home, { parent }))

@@ -13,6 +13,7 @@ import { listPrompts, steerPrompts, submitPrompt } from '../../../features/promp
 import { readSession } from '../../../features/sessions/index.ts'
 import { activateSkill, listSessionSkills, listWorkspaceSkills, SkillSources } from '../../../features/skills/index.ts'
 import skills from '../../../features/skills/pack.ts'
+import { scanSkills } from '../../../features/skills/skill-files.ts'
 import tools from '../../../features/tools/pack.ts'
 import { readTranscript, readUserMessages } from '../../../features/transcript/index.ts'
 import transcript from '../../../features/transcript/pack.ts'
@@ -133,6 +134,20 @@ test('links that go round end, and a skill that is larger than it may be is none
   await symlink(join(scene.cwd, '.svc-code', 'skills'), join(scene.cwd, '.svc-code', 'skills', 'group', 'round'))
   assert.ok((await scene.names()).includes('a'))
   assert.ok(!(await scene.names()).includes('big'))
+})
+
+test('a directory to which links lead again is looked through once', async () => {
+  const origin = { source: 'project' } as const
+  const root = await freshDir()
+  for (const name of ['a', 'b']) {
+    await mkdir(join(root, name))
+    await writeFile(join(root, name, 'SKILL.md'), front(name))
+  }
+  for (const link of ['l1', 'l2', 'z']) await symlink(root, join(root, link))
+  await symlink(join(root, 'b'), join(root, 'again'))
+  const { skills: found, visited } = await scanSkills(root, origin, await freshDir())
+  assert.deepEqual(found.map(({ name }) => name).sort(), ['a', 'b'])
+  assert.ok(visited.length < 10, visited.join('\n'))
 })
 
 test('a link is no skill when it leads to a file that is off limits for tools', async t => {
