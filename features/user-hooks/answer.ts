@@ -1,8 +1,21 @@
 /** What the end of a hook's command means: exit 0 allows and may say something, exit 2 blocks, anything else has no say. Pure. */
+import { boundText } from '../tools/index.ts'
 import type { ShellResult } from '../tools-shell/index.ts'
 import type { HookAnswer } from './contract.ts'
 
-export function answerOf({ code, stdout, stderr }: Pick<ShellResult, 'code' | 'stdout' | 'stderr'>): HookAnswer {
+export function answerOf(result: Pick<ShellResult, 'code' | 'stdout' | 'stderr'>): HookAnswer {
+  const { block, message, ...answer } = meaningOf(result)
+  return {
+    ...answer,
+    ...(block === undefined ? {} : { block: bounded(block) }),
+    ...(message === undefined ? {} : { message: bounded(message) })
+  }
+}
+
+/** The model reads it, and again with every step: as much as of a tool. */
+const bounded = (text: string): string => boundText(text, { line: Number.POSITIVE_INFINITY }).text
+
+function meaningOf({ code, stdout, stderr }: Pick<ShellResult, 'code' | 'stdout' | 'stderr'>): HookAnswer {
   if (code === 2) return { block: stderr.trim() || 'A hook blocked it and gave no reason.' }
   if (code !== 0) return {}
   const text = stdout.trim()

@@ -96,6 +96,18 @@ test('what the end of a command means: 0 allows and may say something, 2 blocks,
   for (const [code, stdout, stderr, answer] of cases) assert.deepEqual(answerOf({ code, stdout, stderr }), answer, stdout || stderr)
 })
 
+test('of what a command says 50,000 characters reach the model, with a sentence that it was cut', () => {
+  const long = 'x'.repeat(1_000_000)
+  const cut = `${'x'.repeat(50_000)}\n[...truncated]\nThe output was too long and has been cut.`
+  const denied = { hookSpecificOutput: { permissionDecision: 'deny', permissionDecisionReason: long } }
+  assert.deepEqual(answerOf({ code: 0, stdout: long, stderr: '' }), { message: cut })
+  assert.deepEqual(answerOf({ code: 0, stdout: JSON.stringify({ message: long }), stderr: '' }), { message: cut })
+  assert.deepEqual(answerOf({ code: 2, stdout: '', stderr: long }), { block: cut })
+  assert.deepEqual(answerOf({ code: 0, stdout: JSON.stringify(denied), stderr: '' }), { block: cut })
+  const whole = 'x'.repeat(50_000)
+  assert.deepEqual(answerOf({ code: 0, stdout: whole, stderr: '' }), { message: whole })
+})
+
 test('a prompt that no hook blocks runs, with what the hooks said behind it', async t => {
   const llm = scriptedLlm('done')
   const agent = await start(t, llm, [
