@@ -1,5 +1,6 @@
 /** The events that follow from the records of an agent: one pure function, for what happens now and for what a crash left untold. */
 import {
+  argumentsFromModel,
   type ConversationView,
   type CoreRecord,
   coreRecord,
@@ -212,7 +213,7 @@ function outputOf(content: readonly WirePart[]): string | WirePart[] {
 /** Arguments as the model wrote them; none when they are no JSON, and the result says so. */
 export function argumentsOf(text: string): Record<string, unknown> {
   try {
-    const args: unknown = JSON.parse(text)
+    const args = argumentsFromModel(text)
     return typeof args === 'object' && args !== null ? { ...args } : {}
   } catch {
     return {} // the model sent no JSON; the result says so

@@ -77,7 +77,7 @@ export interface Injection {
 export interface StepInjector {
   /** Variant of the origin: `date_change`. */
   readonly variant: string
-  /** undefined: nothing to say now. The text is wrapped in `<system-reminder>` tags. */
+  /** undefined: nothing to say now. The text is wrapped in `<system-reminder>` tags; such tags in it are escaped. */
   inject(info: TurnInfo, history: History): Injection | undefined | Promise<Injection | undefined>
 }
 export const StepInjectors = extensionPoint<StepInjector>(

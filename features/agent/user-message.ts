@@ -1,5 +1,5 @@
 /** Messages that are no answer: of users, and of the program for the model. */
-import type { CoreRecord, Origin, WirePart } from '../history/index.ts'
+import { asData, type CoreRecord, type Origin, type WirePart } from '../history/index.ts'
 import type { Notice } from './notices.ts'
 
 export function userMessage(turn_id: number, content: readonly WirePart[] | undefined, origin: Origin, prompt_id?: string): CoreRecord {
@@ -21,9 +21,9 @@ export function noticeMessage(
   return { type: 'message', role: 'user', turn_id, origin, content, id: notice_id }
 }
 
-/** A text of the program for the model, in the history as a message of origin `injection`. */
+/** A text of the program for the model, in the history as a message of origin `injection`. What others said in it does not end it. */
 export function reminder(turn_id: number, variant: string, text: string, facts: Readonly<Record<string, unknown>> = {}): CoreRecord {
-  const content = [{ type: 'text', text: `<system-reminder>\n${text}\n</system-reminder>` }]
+  const content = [{ type: 'text', text: `<system-reminder>\n${asData(text)}\n</system-reminder>` }]
   return userMessage(turn_id, content, { ...facts, kind: 'injection', variant })
 }
 

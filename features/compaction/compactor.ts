@@ -1,7 +1,7 @@
 /** One compaction of one agent: begun, then done or cancelled, each on record, and told from there. */
 import type { Accounts, Contribution, Logger } from '../../kernel/index.ts'
 import { type Agent, type ErrorInfo, engineErrorOf, errorInfo } from '../agent/index.ts'
-import { contextCompacted, estimateMessage, failed, type History, tokensSpent } from '../history/index.ts'
+import { asData, contextCompacted, estimateMessage, failed, type History, tokensSpent } from '../history/index.ts'
 import type { TokenUsage } from '../llm/index.ts'
 import { keptInputs } from './cut.ts'
 import { windowOf } from './measure.ts'
@@ -115,7 +115,7 @@ async function notesOf({ notes, accounts }: CompactorPorts, agent: Agent): Promi
     const what = `note for a summary ${item.name}`
     try {
       const text = await accounts.onAccountOf(pack, what, () => item.note(agent.host))
-      if (text !== undefined && text.trim() !== '') texts.push(text)
+      if (text !== undefined && text.trim() !== '') texts.push(asData(text))
     } catch (err) {
       accounts.blame(pack, what, err, { session_id: agent.host.session.id })
     }

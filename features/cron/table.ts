@@ -1,6 +1,6 @@
 /** The scheduled prompts of one session: made, deleted, fired; each fire is told to the agent once. */
 import type { Agent } from '../agent/index.ts'
-import type { History, Tracked } from '../history/index.ts'
+import { asData, type History, type Tracked } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { type CronState, createdRecord, cronState, deletedRecord, type Fire, firedRecord, type Job } from './records.ts'
 import { nextDue, passedAt } from './timing.ts'
@@ -104,7 +104,7 @@ export class CronTable {
 
   async #tell({ notice_id, origin, prompt }: Fire): Promise<void> {
     const over = `<system-reminder>\nThis schedule (${origin.cron}) is older than 7 days and was deleted now. If it is still needed, create it anew.\n</system-reminder>`
-    const content = [{ type: 'text', text: prompt }, ...(origin.stale ? [{ type: 'text', text: over }] : [])]
+    const content = [{ type: 'text', text: asData(prompt) }, ...(origin.stale ? [{ type: 'text', text: over }] : [])]
     const engine = await this.#ports.engine(this.agent)
     await engine.inject({ id: notice_id, content, origin })
   }

@@ -1,4 +1,5 @@
 /** What the model reads about a goal. */
+import { asData } from '../history/index.ts'
 import type { GoalSnapshot } from './contract.ts'
 
 function progress({ turnsUsed, tokensUsed, wallClockMs, budget }: GoalSnapshot): string {
@@ -25,7 +26,7 @@ export function goalReminder(goal: GoalSnapshot): string {
 
 export function continuation(goal: GoalSnapshot): string {
   const criterion = goal.completionCriterion === undefined ? '' : `\nIt is complete when: ${goal.completionCriterion}`
-  return `Go on with the goal.\nObjective: ${goal.objective}${criterion}\n${progress(goal)}\n\nDo one bounded slice of work towards it. Check honestly where you stand before you end the turn.\n${rules}`
+  return `Go on with the goal.\n${asData(`Objective: ${goal.objective}${criterion}`)}\n${progress(goal)}\n\nDo one bounded slice of work towards it. Check honestly where you stand before you end the turn.\n${rules}`
 }
 
 export const restingReminder = (status: string): string =>

@@ -1,5 +1,6 @@
 /** What the model sees of a history: a repaired view in which every tool call has exactly one result. */
 import type { LlmCallPart, LlmContent, LlmMessage, LlmToolCall } from '../llm/index.ts'
+import { asData } from './as-data.ts'
 import { attachmentOf } from './attachments.ts'
 import { isElsewhere } from './media.ts'
 import type { Takes } from './service.ts'
@@ -131,9 +132,6 @@ export class Projection {
 function callPart({ after: _, ...call }: LlmToolCall): LlmCallPart {
   return { type: 'tool_call', ...call }
 }
-
-/** Text from outside is data: tags by which the program around the model speaks must not come from there. */
-export const asData = (text: string): string => text.replace(/<(?=\s*(?:\/\s*)?system)/gi, '&lt;')
 
 function prependText(content: LlmContent[], text: string): void {
   const first = content[0]

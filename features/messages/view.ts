@@ -1,5 +1,5 @@
 /** The message object of the wire. Pure. */
-import type { History, HistoryMessage, WirePart } from '../history/index.ts'
+import { argumentsFromModel, type History, type HistoryMessage, type WirePart } from '../history/index.ts'
 import type { MessageObject } from './contract.ts'
 
 export function messageObject(message: HistoryMessage, session_id: string): MessageObject {
@@ -57,7 +57,7 @@ function outputOf(content: readonly WirePart[]): string | readonly WirePart[] {
 function inputOf(text: string): unknown {
   if (text.trim() === '') return {}
   try {
-    return JSON.parse(text)
+    return argumentsFromModel(text)
   } catch {
     return text
   }

@@ -1,7 +1,7 @@
 /** Makes agents that work for others, lets them work, and puts on record what becomes of them. */
 import { defineSlot } from '../../kernel/index.ts'
 import { type AgentProfile, type Agents, defaultProfile, type TurnOutcome } from '../agent/index.ts'
-import type { Histories, HistoryRecord } from '../history/index.ts'
+import { asData, fromModel, type Histories, type HistoryRecord } from '../history/index.ts'
 import { sumUsage } from '../llm/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import { TaskStopped } from '../tasks/index.ts'
@@ -108,7 +108,7 @@ export function createChildren({ agents, histories, maxDepth, maxRunning, maxAge
 
     async function run(prompt: string, signal: AbortSignal, why: typeof origin | { readonly kind: string }): Promise<ChildEnd> {
       try {
-        const first = await engine.run({ content: [{ type: 'text', text: prompt }], origin: why }, signal)
+        const first = await engine.run({ content: [{ type: 'text', text: asData(prompt) }], origin: why }, signal)
         const again = first.reason === 'completed' && isBuiltin(spec.profile) && first.text.length < shortAnswer && !first.truncated
         return endOf(again ? better(first, await engine.runNotice({ content: more, origin: why }, signal)) : first, signal)
       } catch (error) {
@@ -170,7 +170,7 @@ function better(short: TurnOutcome, second: TurnOutcome): TurnOutcome {
 function endOf({ reason, error, text, truncated, usage }: TurnOutcome, signal: AbortSignal): ChildEnd {
   if (reason === 'completed' && truncated)
     return { status: 'failed', text: '', error: 'its answer was cut at the output limit of the model' }
-  if (reason === 'completed') return { status: 'completed', text, usage }
+  if (reason === 'completed') return { status: 'completed', text: fromModel(text), usage }
   if (reason === 'cancelled') return { status: 'cancelled', text: '', error: signal.aborted ? reasonOf(signal) : 'it was stopped' }
   return { status: 'failed', text: '', error: error?.message ?? 'its turn failed', ...(error ? { code: error.code } : {}) }
 }

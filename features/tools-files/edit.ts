@@ -94,11 +94,6 @@ function edit(
     old = old.replaceAll('\\r', '\r')
     fresh = fresh.replaceAll('\\r', '\r')
   }
-  if (!view.includes(old)) {
-    // the model sees `<system...>` of files as `&lt;system...>`
-    old = unescaped(old)
-    fresh = unescaped(fresh)
-  }
   const parts = view.split(old)
   const count = parts.length - 1
   if (count === 0) throw new ToolRefusal(`old_string was not found in ${place.path}.`)
@@ -110,8 +105,4 @@ function edit(
   }
   const text = parts.join(fresh)
   return { text: crlf ? text.replaceAll('\n', '\r\n') : text, count }
-}
-
-function unescaped(text: string): string {
-  return text.replace(/&lt;(?=\s*(?:\/\s*)?system)/gi, '<')
 }

@@ -1,5 +1,6 @@
 /** Understands the argument text a model wrote: JSON, schema, and the key under which equal calls are recognised. */
 import { problems, type TObject } from '../../kernel/index.ts'
+import { argumentsFromModel } from '../history/index.ts'
 import type { LlmToolCall } from '../llm/index.ts'
 import type { Tool } from './tool.ts'
 
@@ -19,7 +20,7 @@ export function parseCall(call: LlmToolCall): ParsedCall {
   let canonical = text
   if (text !== '') {
     try {
-      value = JSON.parse(text)
+      value = argumentsFromModel(text)
       canonical = stable(value)
     } catch {
       value = {} // the schema error then names the missing fields; the raw text stays the key

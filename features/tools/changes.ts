@@ -1,4 +1,5 @@
 /** What guards and the authority made of the arguments of one call. Each changes them at most once, so that there is an end. */
+import { asData } from '../history/index.ts'
 import { headOf } from './bound-text.ts'
 import type { ToolRewrite } from './service.ts'
 
@@ -28,7 +29,7 @@ export class Changes {
   /** What the model is told; empty when nothing was changed. */
   get text(): string {
     if (this.#names.length === 0) return ''
-    const shown = headOf(JSON.stringify(this.#args) ?? 'nothing', SHOWN)
+    const shown = asData(headOf(JSON.stringify(this.#args) ?? 'nothing', SHOWN))
     return [`The arguments of this call were changed by ${this.#names.join(', ')} to ${shown}.`, ...this.#reasons].join(' ')
   }
 

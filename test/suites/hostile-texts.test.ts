@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { IgnoreRules } from '../../features/file-search/ignore-rules.ts'
-import { asData } from '../../features/history/project.ts'
+import { asData, fromModel } from '../../features/history/as-data.ts'
 import { Cleaner } from '../../features/tools-shell/output.ts'
 import { redactLine, redactText } from '../../kernel/index.ts'
 import { freshDir } from '../helpers/temp.ts'
@@ -13,7 +13,21 @@ const chars = 100_000
 const times = (piece: string) => piece.repeat(chars / piece.length)
 
 const readers: Readonly<Record<string, { readonly read: (text: string) => unknown; readonly texts: readonly string[] }>> = {
-  'a result for the model': { read: asData, texts: [`<${times(' ')}`, times('< '), `<${times('/ ')}`] },
+  'a result for the model': {
+    read: text => fromModel(asData(text)),
+    texts: [
+      `<${times(' ')}`,
+      times('< '),
+      `<${times('/ ')}`,
+      times('&amp;'),
+      `&${times('amp;')}`,
+      `<system${times(' ')}`,
+      `<system ${times('a')}`,
+      times('<system-reminder '),
+      times('&lt;system a='),
+      times('&lt;system-reminder ')
+    ]
+  },
   'output of a command': { read: text => new Cleaner().push(`${text}\n`), texts: [`${times('\r')}x`, times('\x1b]'), times('x\b')] },
   'a line of the log': { read: redactLine, texts: [`${times('x-')}sn`, `r${times('-a')}`, times('token='), times('"token":[')] },
   'an error text': { read: redactText, texts: [`${times('x-')}sn`, times('sk-'), times('a://'), times('Bearer ')] }

@@ -15,7 +15,7 @@ import { files } from './scene.ts'
 
 const mib = 1024 * 1024
 
-test('Edit takes text as Read shows it: carriage returns of mixed files, and tags of the program around the model', async t => {
+test('Edit takes text as Read shows it: carriage returns of mixed files', async t => {
   const { call, put, cwd } = await files(t)
   const changed = async (content: string, old_string: string, new_string: string) => {
     await put('a.txt', content)
@@ -26,7 +26,6 @@ test('Edit takes text as Read shows it: carriage returns of mixed files, and tag
   }
   assert.equal(await changed('a\r\nb\nc', 'a\\r\nb', 'x\\r\ny'), 'x\r\ny\nc')
   assert.equal(await changed('a\r\nb\nc\\r', 'c\\r', 'd\\r'), 'a\r\nb\nd\\r', 'what stands there as it was given is taken as it is')
-  assert.equal(await changed('say <system>x</system>', 'say &lt;system>', 'said &lt;system>'), 'said <system>x</system>')
   assert.equal(await changed('one\r\ntwo\r\n', 'one\r\ntwo', '1\r\n2'), '1\r\n2\r\n')
 })
 
