@@ -26,7 +26,7 @@ export interface Permissions {
    * for the agents at work whose mode changed (`agent.status.updated`).
    */
   setMode(agent: AgentHost, mode: PermissionMode): Promise<void>
-  /** Recorded on disk before it resolves. */
+  /** For the rest of the session, whichever of its agents asked. Recorded on disk before it resolves. */
   remember(agent: AgentHost, approval: Approval): Promise<void>
 }
 

@@ -33,6 +33,12 @@ export default definePack({
       return id === undefined ? undefined : agent.session.agent(id)
     }
 
+    /** Of those that called each other, down to this one: what was approved for it counts for all. */
+    const first = (agent: AgentHost): AgentHost => {
+      const caller = parent(agent)
+      return caller ? first(caller) : agent
+    }
+
     const mainOf = async ({ session }: AgentHost) => await session.agent('main')?.get(slot)
 
     /** At once where it is known. */
@@ -66,7 +72,7 @@ export default definePack({
         }
       },
       async remember(agent, approval) {
-        await (await agent.get(slot)).remember(approval)
+        await (await first(agent).get(slot)).remember(approval)
       }
     }
     ctx.provide(Permissions, permissions)

@@ -237,6 +237,19 @@ test('what was approved for an agent counts for the agents it called', async t =
   assert.equal((await danger(undefined, child))[0]?.result.is_error, undefined)
 })
 
+test('what was approved for the session on the request of a subagent counts for the main agent and for other subagents', async t => {
+  const { danger, asked, call, params, agent } = await server(t)
+  const child = (id: string, parent_agent_id: string) => agent.session.add(id, { type: 'sub', parent_agent_id })
+  const asking = child('agent-1', child('agent-0', 'main').id)
+  const outcome = danger(undefined, asking)
+  const approval_id = await asked()
+  await call(resolveApproval, { params: { ...params, approval_id }, body: { decision: 'approved', scope: 'session' } })
+  assert.equal((await outcome)[0]?.result.is_error, undefined)
+
+  for (const by of [agent, child('agent-2', 'main'), asking])
+    assert.equal((await danger(undefined, by))[0]?.result.output, 'Danger ', 'not asked again')
+})
+
 test('without the interactions pack a call that needs an approval is denied', async t => {
   const { danger } = await server(t, { without: 'interactions' })
   const result = (await danger())[0]?.result
