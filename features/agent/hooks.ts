@@ -65,7 +65,10 @@ export interface TurnHooks {
   readonly beforeStep: AsyncSeriesWaterfallHook<[LlmRequest, TurnInfo]>
   /** Bail on a failed request: `retry` sends it again at once, `fail` ends the turn; undefined: the usual retry table. */
   readonly modelError: AsyncSeriesBailHook<[LlmError, TurnInfo], 'retry' | 'fail'>
-  /** Bail when the model has nothing more to do: a text continues the turn as a user message. undefined: the turn ends. */
+  /**
+   * Bail when the model has nothing more to do: a text continues the turn as a user message, unless it was aborted meanwhile. undefined: the
+   * turn ends.
+   */
   readonly shouldContinue: AsyncSeriesBailHook<[TurnInfo], { readonly text: string; readonly origin: Origin }>
   /** Notify. */
   readonly afterStep: AsyncSeriesHook<[TurnInfo]>

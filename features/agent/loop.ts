@@ -204,7 +204,8 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     lostBefore = lost
     if (pauses > maxPauses) return unfinished('the provider paused its answer again and again')
     if (cuts > maxCuts) return unfinished('the answers were cut inside a tool call again and again: the output limit is too small for it')
-    return goesOn || (await ports.more({ turn_id, step })) ? 'on' : 'over'
+    if (goesOn || (await ports.more({ turn_id, step }))) return 'on'
+    return signal.aborted ? 'aborted' : 'over'
   }
 
   try {

@@ -323,7 +323,8 @@ export class Turn implements TurnPorts {
     const { deps, history } = this.#agent
     if (this.#waits()) return true
     const next = await deps.hooks.first('shouldContinue', [this.#info(at)])
-    if (next) {
+    // Nobody goes on with a turn that was aborted while they were asked.
+    if (next && !this.signal.aborted) {
       await history.append(userMessage(this.turn_id, [{ type: 'text', text: next.text }], next.origin))
       return true
     }

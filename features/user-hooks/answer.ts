@@ -1,10 +1,12 @@
 /** What the end of a hook's command means: exit 0 allows and may say something, exit 2 blocks, anything else has no say. Pure. */
 import { boundText } from '../tools/index.ts'
 import type { ShellResult } from '../tools-shell/index.ts'
-import type { HookAnswer } from './contract.ts'
+import type { HookAnswer, HookEvent } from './contract.ts'
 
-export function answerOf(result: Pick<ShellResult, 'code' | 'stdout' | 'stderr'>): HookAnswer {
-  const { block, message, ...answer } = meaningOf(result)
+type Result = Pick<ShellResult, 'code' | 'stdout' | 'stderr'>
+
+export function answerOf(result: Result, event: HookEvent): HookAnswer {
+  const { block, message, ...answer } = meaningOf(result, event)
   return {
     ...answer,
     ...(block === undefined ? {} : { block: bounded(block) }),
@@ -15,8 +17,14 @@ export function answerOf(result: Pick<ShellResult, 'code' | 'stdout' | 'stderr'>
 /** The model reads it, and again with every step: as much as of a tool. */
 const bounded = (text: string): string => boundText(text, { line: Number.POSITIVE_INFINITY }).text
 
-function meaningOf({ code, stdout, stderr }: Pick<ShellResult, 'code' | 'stdout' | 'stderr'>): HookAnswer {
-  if (code === 2) return { block: stderr.trim() || 'A hook blocked it and gave no reason.' }
+/** What stands for a reason where none was given. That of a Stop hook is what the model goes on with. */
+const noReason = (event: HookEvent, done: string): string =>
+  event === 'Stop'
+    ? 'A hook of the user does not let the turn end here, and gave no reason. Look whether anything of the task is left, and do it.'
+    : `A hook ${done} it and gave no reason.`
+
+function meaningOf({ code, stdout, stderr }: Result, event: HookEvent): HookAnswer {
+  if (code === 2) return { block: stderr.trim() || noReason(event, 'blocked') }
   if (code !== 0) return {}
   const text = stdout.trim()
   const json = objectOf(text)
@@ -24,7 +32,7 @@ function meaningOf({ code, stdout, stderr }: Pick<ShellResult, 'code' | 'stdout'
   const specific = isObject(json.hookSpecificOutput) ? json.hookSpecificOutput : {}
   const message = textOf(specific.message) ?? textOf(json.message)
   if (specific.permissionDecision === 'deny')
-    return { block: textOf(specific.permissionDecisionReason) ?? message ?? 'A hook denied it and gave no reason.' }
+    return { block: textOf(specific.permissionDecisionReason) ?? message ?? noReason(event, 'denied') }
   return {
     ...(message === undefined ? {} : { message }),
     ...(isObject(specific.updatedInput) ? { input: specific.updatedInput } : {})

@@ -71,10 +71,10 @@ export function keepTapped(ctx: PackContext, { rules, runner, turns, tools }: De
       })
     )
     keep('stop', ['Stop'], () =>
-      ctx.tap(turns.shouldContinue, async ({ agent, turn_id }) => {
+      ctx.tap(turns.shouldContinue, async ({ agent, turn_id, signal }) => {
         const last = agent.get(StopSlot)
         if (agent.record.type === 'sub' || last.turn_id === turn_id) return undefined
-        const { blocked } = await runner.ask({ event: 'Stop', session: agent.session, fields: { stop_hook_active: false } })
+        const { blocked } = await runner.ask({ event: 'Stop', session: agent.session, fields: { stop_hook_active: false }, signal })
         if (blocked.length === 0) return undefined
         last.turn_id = turn_id
         return { text: blocked.join('\n'), origin: { kind: 'hook_result', event: 'Stop' } }

@@ -109,6 +109,6 @@ export class HookRunner {
     })
     if (result.trouble !== undefined && !signal?.aborted) this.#ports.log.warn({ ...about, trouble: result.trouble }, 'a hook failed')
     else if (result.code !== 0 && result.code !== 2) this.#ports.log.warn({ ...about, code: result.code }, 'a hook failed')
-    return answerOf(result)
+    return answerOf(result, event)
   }
 }

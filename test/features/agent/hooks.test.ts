@@ -55,6 +55,22 @@ for (const verdict of ['retry', undefined] as const) {
   })
 }
 
+for (const verdict of [{ text: 'never said', origin: { kind: 'hook_result' } }, undefined]) {
+  test(`a turn that is aborted while packs are asked whether it goes on is cancelled, whatever they say (${verdict?.text})`, async t => {
+    const asked = untilAborted(verdict)
+    const { agent, llm, params } = await started(t, (tap, hooks) => tap(hooks.shouldContinue, asked.tap), 'answer')
+    await agent.prompt('go')
+    await asked.begun.opened
+
+    assert.equal((await agent.call(abortSession, { params })).code, 0)
+
+    const [ended] = payloads(agent, 'turn.ended')
+    assert.deepEqual([ended?.reason, ended?.interruptReason], ['cancelled', 'user_cancelled'])
+    assert.equal(llm.requests.length, 1)
+    assert.ok(!JSON.stringify(await wireOf(agent)).includes('never said'))
+  })
+}
+
 test('a turn that is aborted before its step begins has none', async t => {
   const asked = untilAborted(undefined)
   const { agent, llm, params } = await started(t, (tap, hooks) => tap(hooks.stepBegin, asked.tap), 'answer')

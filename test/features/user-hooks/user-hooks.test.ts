@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -91,9 +92,11 @@ test('what the end of a command means: 0 allows and may say something, 2 blocks,
     [0, specific({ permissionDecision: 'deny', permissionDecisionReason: 'so', message: 'why' }), '', { block: 'so' }],
     [2, specific({ message: 'not heard' }), ' never \n', { block: 'never' }],
     [2, '', ' \n', { block: 'A hook blocked it and gave no reason.' }],
+    [0, specific({ permissionDecision: 'deny' }), '', { block: 'A hook denied it and gave no reason.' }],
     [1, specific({ permissionDecision: 'deny' }), 'failed', {}]
   ]
-  for (const [code, stdout, stderr, answer] of cases) assert.deepEqual(answerOf({ code, stdout, stderr }), answer, stdout || stderr)
+  for (const [code, stdout, stderr, answer] of cases)
+    assert.deepEqual(answerOf({ code, stdout, stderr }, 'PreToolUse'), answer, stdout || stderr)
 })
 
 test('of what a command says 50,000 characters reach the model, with a sentence that it was cut', () => {
@@ -269,6 +272,36 @@ test('a Stop hook keeps a turn going once, with its reason', async t => {
 
   assert.equal(llm.requests.length, 2)
   assert.match(lastSeen(llm), /run the tests/)
+})
+
+test('a Stop hook without a reason tells the model to look whether something is left', async t => {
+  const llm = scriptedLlm('finished', 'really')
+  const agent = await start(t, llm, [{ event: 'Stop', command: 'exit 2' }])
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  assert.equal(llm.requests.length, 2)
+  assert.match(lastSeen(llm), /does not let the turn end here, and gave no reason/)
+})
+
+test('an abort while a Stop hook is asked ends the hook and the turn, and nothing goes on with it', async t => {
+  const llm = scriptedLlm('finished', 'never asked')
+  const asked = join(await freshDir(), 'asked')
+  execFileSync('mkfifo', [asked])
+  const agent = await start(t, llm, [
+    { event: 'Stop', command: `trap 'echo "once more" >&2; exit 2' TERM; echo > ${asked}; while true; do sleep 0.01; done`, timeout: 600 }
+  ])
+  const params = { session_id: agent.session_id }
+  await agent.prompt('go')
+  await readFile(asked)
+
+  assert.deepEqual((await agent.call(abortSession, { params })).data, { aborted: true })
+  await agent.waitFor(event => event.type === 'prompt.aborted')
+
+  assert.equal(of(agent, 'turn.ended').at(-1)?.reason, 'cancelled')
+  assert.equal(llm.requests.length, 1)
+  const { items } = (await agent.call(listMessages, { params, query: { role: 'user' } })).data
+  assert.ok(!JSON.stringify(items).includes('once more'), JSON.stringify(items))
 })
 
 test('a Stop hook that has nothing against it ends the turn, whatever it says', async t => {
