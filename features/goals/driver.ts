@@ -118,7 +118,7 @@ export class GoalDriver {
       if (known && (step > 1 || continued)) return undefined
       return { text: goalReminder(goal), facts: { goal_id: goal.goalId, status: 'active' } }
     }
-    if (last?.status !== 'active') return undefined
+    if (last === undefined || last.status === (goal?.status ?? 'none')) return undefined
     return goal
       ? { text: restingReminder(goal.status), facts: { goal_id: goal.goalId, status: goal.status } }
       : { text: goneReminder, facts: { status: 'none' } }

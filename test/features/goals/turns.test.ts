@@ -4,10 +4,13 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import config from '../../../features/config/pack.ts'
+import { forkSession } from '../../../features/fork/index.ts'
+import fork from '../../../features/fork/pack.ts'
 import { readGoal } from '../../../features/goals/index.ts'
 import goals from '../../../features/goals/pack.ts'
 import interactions from '../../../features/interactions/pack.ts'
 import permissions from '../../../features/permissions/pack.ts'
+import { submitPrompt } from '../../../features/prompts/index.ts'
 import { updateProfile } from '../../../features/sessions/index.ts'
 import tools from '../../../features/tools/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
@@ -197,7 +200,7 @@ test('a goal that is resumed while a turn of the user runs goes on behind it; th
 
 test('the model is told of an active goal with every turn of the user, of one that rests once, and of none nothing', async t => {
   const [first, second] = [latch(), latch()]
-  const llm = scriptedLlm('no goal', held(first.opened), held(second.opened), 'three', 'four')
+  const llm = scriptedLlm('no goal', held(first.opened), held(second.opened), 'three', 'four', 'five', 'six')
   const scene = await start(t, llm)
   const told = (request: number, text: string) => JSON.stringify(llm.requests[request]?.messages).split(text).length - 1
   await scene.prompt('go')
@@ -220,4 +223,32 @@ test('the model is told of an active goal with every turn of the user, of one th
   await scene.prompt('four')
   await scene.settled(5)
   assert.deepEqual([told(3, 'goal of this session is paused'), told(4, 'goal of this session is paused')], [1, 1])
+
+  await scene.set({ goal_control: 'cancel' })
+  await scene.prompt('five')
+  await scene.settled(6)
+  await scene.prompt('six')
+  await scene.settled(7)
+  assert.deepEqual([told(5, 'has no goal any more'), told(6, 'has no goal any more')], [1, 1])
+})
+
+test('a copy of a session whose goal rests is told that it has none', async t => {
+  const first = latch()
+  const llm = scriptedLlm(held(first.opened), 'two', 'three')
+  const scene = await start(t, llm, '', { packs: [config, tools, interactions, permissions, goals, fork] })
+  await scene.set({ goal_objective: 'a' })
+  await scene.prompt('one')
+  await llm.arrived(0)
+  await scene.set({ goal_control: 'pause' })
+  first.open()
+  await scene.settled(1)
+  await scene.prompt('two')
+  await scene.settled(2)
+  const copy = (await scene.call(forkSession, { params: { session_id: scene.session_id }, body: {} })).data
+
+  await scene.call(submitPrompt, { params: { session_id: copy.id }, body: { content: [{ type: 'text', text: 'go' }] } })
+  await llm.arrived(2)
+
+  assert.match(JSON.stringify(llm.requests[1]?.messages), /goal of this session is paused/)
+  assert.match(JSON.stringify(llm.requests[2]?.messages), /has no goal any more/)
 })
