@@ -23,8 +23,6 @@ export interface LivePorts {
 const TURN_GRACE_MS = 1000
 /** When the session or the pack ends. */
 const CLOSE_GRACE_MS = 200
-/** Of the output of a task that nobody waited for in the background. */
-const PAST_BYTES = 32 * 1024
 
 export class LiveTask implements Task {
   readonly id: string
@@ -176,7 +174,7 @@ export class LiveTask implements Task {
   async #leave(): Promise<boolean> {
     if (this.#end || !this.#detached || !this.spec.leave) return false
     try {
-      if (!(await this.spec.leave(this.output.path, () => this.output.finish(true, 0)))) return false
+      if (!(await this.spec.leave(this.output.path, () => this.output.finish(true)))) return false
     } catch (err) {
       this.#ports.log.error({ err, task_id: this.id }, 'a task could not be left running; it is stopped')
       return false
@@ -208,7 +206,7 @@ export class LiveTask implements Task {
     clearTimeout(this.#timer)
     const rest = this.spec.unfinished?.() ?? ''
     if (rest !== '' && this.output.bytes <= MAX_BYTES) this.output.add(rest)
-    await this.output.finish(this.#detached, PAST_BYTES)
+    await this.output.finish(this.#detached)
     if (this.#detached) await this.#ports.terminated(this)
     this.#ports.over(this)
     this.#release('ended')

@@ -85,20 +85,18 @@ export class TaskOutput {
   }
 
   /** The last bytes of what is in memory, at most so many. */
-  tail(bytes: number): string {
-    return endOf(this.#last(bytes), bytes)
+  tail(bytes = KEEP_BYTES): string {
+    const most = Math.min(bytes, KEEP_BYTES)
+    return endOf(this.#last(most), most)
   }
 
-  /** Closes the file; without `keep` it goes. Then only `memory` bytes stay in memory. */
-  async finish(keep: boolean, memory: number): Promise<void> {
+  /** Closes the file; without `keep` it goes. What is in memory stays there. */
+  async finish(keep: boolean): Promise<void> {
     if (this.#file && !this.#finished) {
       this.#finished = true
       if (!(await this.#file.end(keep))) await rm(dirname(this.path), { recursive: true, force: true })
     }
     if (!keep) this.#lost = true
-    const rest = Buffer.from(this.tail(memory))
-    this.#blocks = [{ buffer: rest, used: rest.length }]
-    this.#held = rest.length
   }
 }
 

@@ -17,6 +17,7 @@ import {
   taskStarted,
   taskTerminated
 } from './contract.ts'
+import { PastOutputs } from './past-outputs.ts'
 import { eventsOf, startedRecord, taskState, terminatedRecord } from './records.ts'
 import { statusReminder, statusVariant } from './reminder.ts'
 import { Tasks } from './service.ts'
@@ -51,13 +52,16 @@ export default definePack({
     const settings = () => config()?.get(backgroundSection)
     const counts = defineSlot<{ count: number }, Session>('tasks-in-background', () => ({ count: 0 }))
     ctx.slot(counts)
+    const pasts = defineSlot('tasks-past-outputs', (_session: Session) => new PastOutputs())
+    ctx.slot(pasts)
     const tables = defineSlot('tasks', async (agent: AgentHost) =>
       TaskTable.open(agent, await histories.of(agent), {
         now: () => ctx.now(),
         log: ctx.log,
         limits: () => ({ max_running: settings()?.max_running_tasks, kill_grace_ms: settings()?.kill_grace_period_ms ?? 5000 }),
         engine: host => agents.of(host),
-        background: agent.session.get(counts)
+        background: agent.session.get(counts),
+        past: agent.session.get(pasts)
       })
     )
     ctx.slot(tables)

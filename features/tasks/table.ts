@@ -9,6 +9,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import { LiveTask } from './live-task.ts'
 import { lostRecord } from './lost.ts'
 import { endOf, endOfFile } from './output.ts'
+import type { PastOutput, PastOutputs } from './past-outputs.ts'
 import {
   isUntold,
   leftRecord,
@@ -36,6 +37,8 @@ export interface TablePorts {
   readonly engine: (agent: AgentHost) => Promise<Agent>
   /** Tasks of the session in the background. */
   readonly background: { count: number }
+  /** Of the session, too. */
+  readonly past: PastOutputs
 }
 
 const prefixes = { process: 'bash', agent: 'agent', question: 'question' } as const
@@ -50,7 +53,7 @@ export class TaskTable {
   readonly #ports: TablePorts
   readonly #live = new Map<string, LiveTask>()
   /** Ended in the foreground. */
-  #past: TaskView[] = []
+  readonly #past: { readonly view: TaskView; readonly printed: PastOutput }[] = []
   #closed = false
   readonly #closing = new AbortController()
 
@@ -201,9 +204,10 @@ export class TaskTable {
   #over(task: LiveTask): void {
     this.#live.delete(task.id)
     if (task.detached || !task.visible) return
-    const { output: _output, ...view } = task.view
-    const text = task.output.tail(Number.POSITIVE_INFINITY) // nothing else of the task is kept
-    this.#past = [...this.#past, { ...view, output: async (bytes: number) => endOf(Buffer.from(text), bytes) }].slice(-PAST)
+    const { output: _output, ...view } = task.view // nothing else of the task is kept
+    const printed = this.#ports.past.keep(task.output.tail())
+    this.#past.push({ view: { ...view, output: async bytes => printed.tail(bytes) }, printed })
+    if (this.#past.length > PAST) this.#past.shift()?.printed.drop()
     for (const claim of this.telling.claimed(task.id)) claim.take(task.id)
   }
 
@@ -212,7 +216,7 @@ export class TaskTable {
     const { entries } = this.#state.value
     const ended = entries.filter(entry => this.#isOwn(entry) && !this.#live.has(entry.info.taskId)).map(entry => this.#viewOf(entry))
     const live = [...this.#live.values()].filter(task => task.visible)
-    const all = [...ended, ...this.#past, ...live.map(task => task.view)]
+    const all = [...ended, ...this.#past.map(({ view }) => view), ...live.map(task => task.view)]
     return all.sort((a, b) => a.info.startedAt - b.info.startedAt)
   }
 
@@ -220,7 +224,7 @@ export class TaskTable {
     const live = this.#live.get(id)
     if (live) return live.visible ? live.view : undefined
     const entry = this.#entry(id)
-    return entry ? this.#viewOf(entry) : this.#past.find(({ info }) => info.taskId === id)
+    return entry ? this.#viewOf(entry) : this.#past.find(({ view }) => view.info.taskId === id)?.view
   }
 
   live(id: string): LiveTask | undefined {

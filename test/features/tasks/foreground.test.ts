@@ -48,3 +48,33 @@ test('the file of a task that printed much and stayed in the foreground goes wit
   await assert.rejects(access(join(main.dir, 'tasks', task.id)))
   assert.equal((await ended.output(100)).length, 100)
 })
+
+test('what a task printed that ended in the foreground can be read as while it ran, within what a session keeps of all', async t => {
+  const scene = await startTasks(t, scriptedLlm('ok'))
+  const main = await scene.main()
+  const children = ['agent-0', 'agent-1'].map(() => main.session.createAgent({ type: 'sub', parent_agent_id: 'main' }))
+  const agents = [main, ...(await Promise.all(children))]
+  const mib = 1024 * 1024
+  const ids: string[] = []
+  const sizes = () =>
+    Promise.all(
+      agents.slice(0, ids.length).map(async (agent, at) => {
+        const view = await scene.tasks.find(agent, ids[at] ?? '')
+        return [await view?.output(100_000), await view?.output(5 * mib)].map(text => text?.length)
+      })
+    )
+  for (const agent of agents) {
+    const { task, run, end } = await scene.hold({}, agent)
+    run.output('x'.repeat(mib - 1))
+    ids.push(task.id)
+    assert.deepEqual((await sizes()).at(-1), [100_000, mib - 1])
+    end()
+    await task.ended
+    assert.deepEqual((await sizes()).at(-1), [100_000, mib - 1])
+  }
+  assert.deepEqual(await sizes(), [
+    [4096, 4096],
+    [100_000, mib - 1],
+    [100_000, mib - 1]
+  ])
+})
