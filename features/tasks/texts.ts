@@ -100,7 +100,7 @@ export function notification({ info, end }: TaskEntry, path: string): string {
     `<notification id="${notificationId(info)}" type="task.${info.status}" source_kind="background_task" source_id="${info.taskId}">`,
     `Title: ${titles[info.status]}`,
     `Severity: ${info.status === 'completed' ? 'info' : 'warning'}`,
-    endOfTask(info).replace(/\s+/g, ' '),
+    quoted(endOfTask(info).replace(/\s+/g, ' ')),
     ...(hint === undefined ? [] : [hint]),
     ...(saved && output_size > 0 ? [`<output-file path="${path}" bytes="${output_size}" />`] : []),
     ...(preview.trim() === ''
@@ -110,5 +110,7 @@ export function notification({ info, end }: TaskEntry, path: string): string {
   ].join('\n')
 }
 
-/** What a program printed cannot end the notification, nor speak as the system. */
-const quoted = (text: string) => asData(text).replaceAll(/<(?=\/?(?:output|notification))/gi, '&lt;')
+/** What would end the notification or its output, or look like another one. */
+const ownTags = /<(?=\s*\/\s*(?:output|notification)\s*>|\s*notification(?:\s[^<>]*)?>)/gi
+/** Neither what a program printed nor what a task is called ends the notification or speaks as the system. */
+const quoted = (text: string) => asData(text).replaceAll(ownTags, '&lt;')
