@@ -4,7 +4,7 @@ import type { History, Origin } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ToolCallContext, ToolDenial } from '../tools/index.ts'
 import type { GoalKeeper } from './keeper.ts'
-import { continuation, goalReminder, goneReminder, graceRefusal, graceReminder, restingReminder } from './texts.ts'
+import { continuation, goalReminder, goneReminder, graceRefusal, graceReminder, progressReminder, restingReminder } from './texts.ts'
 
 const origin: Origin = { kind: 'system_trigger', name: 'goal_continuation' }
 
@@ -115,8 +115,9 @@ export class GoalDriver {
     if (goal?.status === 'active') {
       const known = last?.goal_id === goal.goalId && last.status === 'active'
       const continued = this.#history.lastTurn()?.origin.name === origin.name
-      if (known && (step > 1 || continued)) return undefined
-      return { text: goalReminder(goal), facts: { goal_id: goal.goalId, status: 'active' } }
+      if (known && step > 1) return undefined
+      // What a continuation says was written when it was queued, perhaps turns ago.
+      return { text: known && continued ? progressReminder(goal) : goalReminder(goal), facts: { goal_id: goal.goalId, status: 'active' } }
     }
     if (last === undefined || last.status === (goal?.status ?? 'none')) return undefined
     return goal

@@ -26,9 +26,10 @@ export function goalReminder(goal: GoalSnapshot): string {
 
 export function continuation(goal: GoalSnapshot): string {
   const criterion = goal.completionCriterion === undefined ? '' : `\nIt is complete when: ${goal.completionCriterion}`
-  return `Go on with the goal.\n${asData(`Objective: ${goal.objective}${criterion}`)}\n${progress(goal)}\n\nDo one bounded slice of work towards it. Check honestly where you stand before you end the turn.\n${rules}`
+  return `Go on with the goal.\n${asData(`Objective: ${goal.objective}${criterion}`)}\n\nDo one bounded slice of work towards it. Check honestly where you stand before you end the turn.\n${rules}`
 }
 
+export const progressReminder = (goal: GoalSnapshot): string => `Where the goal stands:\n${progress(goal)}`
 export const restingReminder = (status: string): string =>
   `The goal of this session is ${status}: do not work on it by yourself, unless the user asks for it.`
 export const goneReminder = 'The session has no goal any more. Do not go on with the earlier one unless the user asks for it.'

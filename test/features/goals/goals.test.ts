@@ -154,6 +154,12 @@ test('what the user asks meanwhile comes before the next slice', async t => {
   more.open()
   await scene.waitFor(event => event.type === 'turn.ended' && (event.payload as { turnId: number }).turnId === 2)
   assert.deepEqual(turnsBy(scene), ['user', 'user', 'goal_continuation'])
+  const counts = llm.requests.map(({ messages }) =>
+    JSON.stringify(messages)
+      .match(/(?<=Turns: )\d+/g)
+      ?.map(Number)
+  )
+  assert.deepEqual(counts[2], [1, 2, 3], 'each turn tells where the goal stands when it begins')
 })
 
 test('the user consents to a goal of the model, and may switch the mode with it', async t => {
