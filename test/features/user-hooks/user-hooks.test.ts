@@ -103,12 +103,12 @@ test('of what a command says 50,000 characters reach the model, with a sentence 
   const long = 'x'.repeat(1_000_000)
   const cut = `${'x'.repeat(50_000)}\n[...truncated]\nThe output was too long and has been cut.`
   const denied = { hookSpecificOutput: { permissionDecision: 'deny', permissionDecisionReason: long } }
-  assert.deepEqual(answerOf({ code: 0, stdout: long, stderr: '' }), { message: cut })
-  assert.deepEqual(answerOf({ code: 0, stdout: JSON.stringify({ message: long }), stderr: '' }), { message: cut })
-  assert.deepEqual(answerOf({ code: 2, stdout: '', stderr: long }), { block: cut })
-  assert.deepEqual(answerOf({ code: 0, stdout: JSON.stringify(denied), stderr: '' }), { block: cut })
+  assert.deepEqual(answerOf({ code: 0, stdout: long, stderr: '' }, 'PreToolUse'), { message: cut })
+  assert.deepEqual(answerOf({ code: 0, stdout: JSON.stringify({ message: long }), stderr: '' }, 'PreToolUse'), { message: cut })
+  assert.deepEqual(answerOf({ code: 2, stdout: '', stderr: long }, 'PreToolUse'), { block: cut })
+  assert.deepEqual(answerOf({ code: 0, stdout: JSON.stringify(denied), stderr: '' }, 'PreToolUse'), { block: cut })
   const whole = 'x'.repeat(50_000)
-  assert.deepEqual(answerOf({ code: 0, stdout: whole, stderr: '' }), { message: whole })
+  assert.deepEqual(answerOf({ code: 0, stdout: whole, stderr: '' }, 'PreToolUse'), { message: whole })
 })
 
 test('a prompt that no hook blocks runs, with what the hooks said behind it', async t => {
