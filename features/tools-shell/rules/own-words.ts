@@ -147,11 +147,18 @@ interface Named {
 /** The server's own file that a word names, or leads to. */
 async function leadTo({ texts, bases, now, isGlob, recursion }: Named, files: OwnFiles, home: string): Promise<string | undefined> {
   if (!texts) return files.home
+  const pieces = new Set<string>()
+  for (const text of texts) {
+    const others = yieldToLoop()
+    if (others) await others
+    for (const piece of piecesIn(text)) if (piece.length <= PATH_CHARS) pieces.add(piece)
+  }
   const raws = new Map<string, { readonly reach: Recursion | undefined; readonly globs: boolean }>()
-  for (const text of texts)
+  for (const each of pieces) {
+    const others = yieldToLoop()
+    if (others) await others
     for (const base of bases)
-      for (const piece of pathsIn(text, base, home)) {
-        if (piece.length > PATH_CHARS) continue
+      for (const piece of pathsAt(each, base, home)) {
         if (piece.startsWith(`${UNKNOWN}/`)) {
           const rest = piece.slice(1).replace(/^(?:\/+\.{0,2}(?=\/))+/, '') // wherever it begins, it may be above the home
           const own = ancestors(home)
@@ -168,6 +175,7 @@ async function leadTo({ texts, bases, now, isGlob, recursion }: Named, files: Ow
         const raw = isFree ? path : `${base}/${piece}`
         raws.set(raw.replaceAll(UNKNOWN, '*'), { reach, globs: isGlob || (!isFree && /[*?[]/.test(base)) })
       }
+  }
   for (const [raw, { reach, globs }] of raws) {
     const own = await files.led(raw, globs, reach)
     if (own) return own
@@ -187,17 +195,20 @@ function otherDirs({ program, values, words }: Call, texts: Texts): string[] {
 }
 
 /** Texts in a word that may be paths: behind `=`, `:`, `,` and `@`, glued to a flag, and in the text of a program. */
-function pathsIn(value: string, base: string, home: string): string[] {
+function piecesIn(value: string): Iterable<string> {
   const texts = new Set([value, value.slice(value.indexOf('=') + 1), ...value.split(/[=:,@]/, PIECES)])
   if (/[\s'"`;|&<>()]/.test(value))
     for (const text of value.split(/[\s'"`;|&<>()=:,@]+/, PIECES)) texts.add(text.replace(/^\$(?:\w+|\{\w+\})(?=\/)/, UNKNOWN))
   const flag = /^-[^-]*?([/.~].*)/s.exec(value)?.[1]
   if (/^-[^-]/.test(value)) for (const text of [flag, value.slice(2)]) if (text) texts.add(text)
-  return [...texts].flatMap(text => {
-    const moved = withoutDetours(text, base)
-    const named = /^~[^/]+(\/.*)?/s.exec(moved) // of some user, or the directory before: any that the home lies below
-    return named ? [moved, ...ancestors(home).map(dir => join(dir, named[1] ?? ''))] : [moved]
-  })
+  return texts
+}
+
+/** The paths that one of them may be for a line in this directory. */
+function pathsAt(piece: string, base: string, home: string): string[] {
+  const moved = withoutDetours(piece, base)
+  const named = /^~[^/]+(\/.*)?/s.exec(moved) // of some user, or the directory before: any that the home lies below
+  return named ? [moved, ...ancestors(home).map(dir => join(dir, named[1] ?? ''))] : [moved]
 }
 
 function ancestors(path: string): string[] {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { decide } from '../../../../features/permissions/chain.ts'
 import { rulesOf } from '../../../../features/permissions/rules.ts'
+import { OwnFiles } from '../../../../features/tools-shell/rules/own-files.ts'
 import { readLine } from '../../../../features/tools-shell/rules/read-line.ts'
 import { freshDir } from '../../../helpers/temp.ts'
 import { bash } from './judge.ts'
@@ -125,6 +126,17 @@ test('a word is taken from each of the directories that the line may be in', asy
   ])
   await free(['cd sub && cat ../lines', 'cd sub && cd .. && cat x', 'cd sub && cat $PWD/x'])
   await freeInYolo(['make -C sub x', 'git -C .. log x'])
+})
+
+test('what the texts of a word have in common is looked at once for each directory', async t => {
+  const { home, cwd } = await scene(t)
+  const looks = t.mock.method(OwnFiles.prototype, 'named')
+  const names = Array.from({ length: 300 }, (_, at) => `n${at}`)
+  const goes = names.slice(0, 5).map(name => `cd ${name}; `)
+  const line = `${goes.join('')}echo {${names.slice(0, 60).join()}}:${names.join(':')}`
+  await readLine(line, { shell: '/bin/bash', cwd, around: { home, cwd, agent_dir: join(home, 'agent') } })
+  assert.ok(looks.mock.callCount() > 300)
+  assert.ok(looks.mock.callCount() < 10_000, `${looks.mock.callCount()} looks`)
 })
 
 test('what recurses from above the home reads it', async t => {
