@@ -72,7 +72,8 @@ export class SecondLook {
     const held = asked.flatMap(each => (each.status === 'fulfilled' && each.value ? [each.value] : []))
     try {
       for (const each of asked) if (each.status === 'rejected') throw each.reason
-      if (held.length > 0) this.#partial = await this.#look(held)
+      const partial = held.length > 0 ? await this.#look(held) : undefined
+      this.#partial ??= partial // the other lane may have been stopped meanwhile
     } finally {
       for (const file of held) file.close()
     }

@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads'
 import { grep } from '../../../features/file-search/grep.ts'
 import type { SearchEngine } from '../../../features/file-search/index.ts'
 import fileSearch from '../../../features/file-search/pack.ts'
+import { SecondLook } from '../../../features/file-search/second-look.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { fileScene } from '../fs/scene.ts'
@@ -120,4 +121,18 @@ test('what was found before a search ran out of time is answered as a part', asy
   const whole = await grep('/', asked, 20, signal, engineOf(['b', 'a'], {}))
   assert.deepEqual([whole.files.map(({ path }) => path), whole.truncated], [['a', 'b'], false], 'exactly as many matches as are wanted')
   assert.equal((await grep('/', asked, 20, signal, engineOf(['a', 'b', 'c'], {}))).truncated, true)
+})
+
+test('a search that is cut in some files is told as a part, however it ends in those that were looked into beside them', async t => {
+  const { cwd, put } = await fileScene(t)
+  const names = Array.from({ length: 257 }, (_, at) => `f${at}`)
+  for (const name of names) await put(name)
+  const cut = latch()
+  const second = new SecondLook(cwd, async ({ length }) => {
+    if (length === 1) return await cut.opened.then(() => undefined)
+    setImmediate(cut.open)
+    return 'size'
+  })
+  for (const name of names) second.add(name)
+  assert.equal(await second.end(), 'size')
 })
