@@ -43,15 +43,19 @@ interface Part {
   readonly cut: boolean
 }
 
-/** Lists one directory, with those below as far as `depth` goes; `limit` holds for the first. Throws PathMissing (40409) for what is no directory. */
+/**
+ * Lists one directory, with those below as far as `depth` goes; `limit` holds for the first. Throws PathMissing (40409) for what is no directory,
+ * and the reason of the signal.
+ */
 export async function listDirectory(
   root: Root,
   path: string,
   options: Listing,
   status: StatusOf | undefined,
+  signal: AbortSignal,
   bounds = usual
 ): Promise<Listed> {
-  const lister = new Lister(root, options, status, bounds)
+  const lister = new Lister(root, options, status, signal, bounds)
   const items = await lister.list(path, options.limit)
   const children = new Map<string, Entry[]>()
   let level = directories(items)
@@ -77,16 +81,18 @@ class Lister {
   readonly #options: Listing
   readonly #excluded: (path: string) => boolean
   readonly #status: StatusOf | undefined
+  readonly #signal: AbortSignal
   readonly #bounds: Bounds
   truncated = false
   listed = 0
 
-  constructor(root: Root, options: Listing, status: StatusOf | undefined, bounds: Bounds) {
+  constructor(root: Root, options: Listing, status: StatusOf | undefined, signal: AbortSignal, bounds: Bounds) {
     this.#root = root
     this.#options = options
     // What is in a directory is not the directory.
     this.#excluded = anyGlob((options.exclude_globs ?? []).map(glob => glob.replace(/\/\*\*$/, '/**/*')))
     this.#status = status
+    this.#signal = signal
     this.#bounds = bounds
   }
 
@@ -117,6 +123,7 @@ class Lister {
   async *#scan(pin: Pin, most: number): AsyncGenerator<Part> {
     let looked = 0
     for await (const { found, whole } of partsOf(pin, this.#bounds)) {
+      this.#signal.throwIfAborted()
       // Anew for each part: rules remember every name that they were asked about.
       const rules = this.#options.follow_gitignore ? await this.#rulesOf(pin, whole ? found : undefined) : new IgnoreRules()
       if (!rules) return

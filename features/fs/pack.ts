@@ -40,7 +40,8 @@ export default definePack({
       const { listDirectory } = await actions()
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
       const path = relativePath(body.path)
-      const { items, children, truncated } = await listDirectory(root, path, body, await statusOf(root, [path], body, input.signal))
+      const status = await statusOf(root, [path], body, input.signal)
+      const { items, children, truncated } = await listDirectory(root, path, body, status, input.signal)
       return { items, ...(body.depth > 1 ? { children_by_path: Object.fromEntries(children) } : {}), truncated }
     })
     ctx.route(listManyFiles, async input => {
@@ -52,8 +53,9 @@ export default definePack({
       const truncated_paths: string[] = []
       for (const [at, given] of [...new Set(body.paths)].entries()) {
         try {
-          const { items, children, truncated } = await listDirectory(root, relativePath(given, `body.paths.${at}`), body, status)
-          for (const [path, entries] of children) if (!results.has(path)) results.set(path, entries)
+          const path = relativePath(given, `body.paths.${at}`)
+          const { items, children, truncated } = await listDirectory(root, path, body, status, input.signal)
+          for (const [below, entries] of children) if (!results.has(below)) results.set(below, entries)
           results.set(given, items)
           if (truncated) truncated_paths.push(given)
         } catch (error) {

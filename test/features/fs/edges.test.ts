@@ -37,6 +37,8 @@ test('a listing of everything ends after some 20,000 entries, and says so', asyn
   assert.deepEqual([items.length, truncated, below], [21, true, [...Array.from({ length: 19 }, () => 1000), 979, 0]])
 })
 
+const usual = { depth: 1, show_hidden: false, follow_gitignore: true, include_git_status: false, runtime_id: 'local' }
+
 test('of a directory that is read in parts the first entries of all are shown, in every order', async t => {
   const { cwd, put } = await fileScene(t)
   for (let n = 10; n < 60; n++) await put(`z${n}`)
@@ -45,9 +47,9 @@ test('of a directory that is read in parts the first entries of all are shown, i
   await utimes(join(cwd, 'a1'), 5e9, 5e9)
   for (let n = 0; n < 20; n++) await put(`zz/${n}`)
   const bounds = { looked_at: 1000, counted: 15, directory_bytes: 0, part: 7 }
+  const { signal } = new AbortController()
   const list = async (sort: Listing['sort'], limit: number, more: Partial<typeof bounds> = {}) => {
-    const options = { depth: 1, limit, sort, show_hidden: false, follow_gitignore: true, include_git_status: false, runtime_id: 'local' }
-    return await listDirectory({ path: cwd, real: cwd }, '.', options, undefined, { ...bounds, ...more })
+    return await listDirectory({ path: cwd, real: cwd }, '.', { ...usual, limit, sort }, undefined, signal, { ...bounds, ...more })
   }
   const shown = async (sort: Listing['sort']) => names((await list(sort, 2)).items)
   assert.deepEqual(await shown('name_asc'), ['a1', 'a3'])
@@ -65,6 +67,20 @@ test('of a directory that is read in parts the first entries of all are shown, i
   assert.equal((await list('type_first', 1, { counted: 20 })).items[0]?.child_count, 20)
   const part = await list('name_asc', 53, { looked_at: 20 })
   assert.deepEqual([part.items.length < 30, part.truncated], [true, true])
+})
+
+test('a listing whose client has gone reads no further', async t => {
+  const { cwd, put } = await fileScene(t)
+  for (let n = 0; n < 5; n++) await put(`f${n}`)
+  const gone = new Error('gone')
+  const client = new AbortController()
+  let asked = 0
+  t.mock.method(client.signal, 'throwIfAborted', () => {
+    if (++asked === 3) throw gone
+  })
+  const bounds = { looked_at: 1000, counted: 15, directory_bytes: 0, part: 1 }
+  const options: Listing = { ...usual, limit: 10, sort: 'name_asc' }
+  await assert.rejects(listDirectory({ path: cwd, real: cwd }, '.', options, undefined, client.signal, bounds), gone)
 })
 
 test('a file of exactly 10 MiB is read, one byte more is too large; parts of bytes say whether more follows', async t => {
