@@ -16,6 +16,6 @@ export {
   withoutLinks
 } from './paths.ts'
 export { mayChange } from './schedule.ts'
-export { isSecretLink, secretLinks } from './secret-links.ts'
+export { isSecretLink, linkedSecrets, secretLinks } from './secret-links.ts'
 export * from './service.ts'
 export * from './tool.ts'

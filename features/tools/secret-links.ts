@@ -2,7 +2,7 @@
 import type { Stats } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { lookAt, lookAtAll } from '../../kernel/index.ts'
+import { lookAt, lookAtAll, yieldToLoop } from '../../kernel/index.ts'
 
 const files = ['config.toml', 'mcp.json', 'server.token', 'server/channel.secret']
 
@@ -12,15 +12,22 @@ export async function isSecretLink(path: string, home: string): Promise<boolean>
   return found !== undefined && isLinked(found) && (await linkedSecrets(home)).has(idOf(found))
 }
 
-/** Which of the paths are; nothing is asked of them where no secret has another name, as nearly always. */
-export async function secretLinks(paths: readonly string[], home: string): Promise<ReadonlySet<string>> {
-  const secrets = await linkedSecrets(home)
+/** Which of the paths are; nothing is asked of them where no secret has another name, as nearly always. `linked`: see `linkedSecrets`. */
+export async function secretLinks(paths: readonly string[], home: string, linked = linkedSecrets(home)): Promise<ReadonlySet<string>> {
+  const secrets = await linked
   if (secrets.size === 0) return secrets
-  const found = await lookAtAll(paths)
-  return new Set(paths.filter((_, at) => found[at] && secrets.has(idOf(found[at]))))
+  const own = new Set<string>()
+  for (const path of paths) {
+    const others = yieldToLoop()
+    if (others) await others
+    const found = await lookAt(path)
+    if (found && secrets.has(idOf(found))) own.add(path)
+  }
+  return own
 }
 
-async function linkedSecrets(home: string): Promise<ReadonlySet<string>> {
+/** Those that have another name: asked once by who looks at many paths one after the other. */
+export async function linkedSecrets(home: string): Promise<ReadonlySet<string>> {
   const logins = await readdir(join(home, 'credentials')).catch(() => []) // nobody has logged in
   const found = await lookAtAll([...files, ...logins.map(name => join('credentials', name))].map(name => join(home, name)))
   return new Set(found.flatMap(each => (each && isLinked(each) ? [idOf(each)] : [])))

@@ -2,7 +2,7 @@
 import { opendir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { lookAt, realAt, yieldToLoop } from '../../../kernel/index.ts'
-import { belongsToHome, compilePathGlob, isInside, isSecretLink, type Surroundings, withoutLinks } from '../../tools/index.ts'
+import { belongsToHome, compilePathGlob, isInside, linkedSecrets, type Surroundings, secretLinks, withoutLinks } from '../../tools/index.ts'
 import type { Recursion } from './recursion.ts'
 import { UNKNOWN } from './texts.ts'
 
@@ -23,6 +23,8 @@ export class OwnFiles {
   readonly #dots: boolean
   readonly #reals = new Map<string, string | undefined>()
   readonly #listed = new Map<string, readonly Entry[]>()
+  /** Files of the home that have names elsewhere. */
+  #secrets: ReturnType<typeof linkedSecrets> | undefined
   #dirs = DIRS
   #entries = ENTRIES
   #looks = LOOKS
@@ -70,9 +72,14 @@ export class OwnFiles {
         if (end === undefined) continue
         const own = this.named(end, recursion !== undefined) ?? (recursion?.links ? await this.#below(end) : undefined)
         if (own) return own
-        if (await isSecretLink(end, this.home)) return this.home
       }
-      return undefined
+      this.#secrets ??= linkedSecrets(this.home)
+      const links = await secretLinks(
+        ends.filter(end => end !== undefined),
+        this.home,
+        this.#secrets
+      )
+      return links.size > 0 ? this.home : undefined
     } catch (error) {
       if (error instanceof TooMuch) return this.home
       throw error

@@ -1,7 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: shell text
 /** Lines that reach what belongs to the server's home are asked for, whatever allows them; others are not. */
 import assert from 'node:assert/strict'
-import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
+import fs, { link, mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { decide } from '../../../../features/permissions/chain.ts'
@@ -272,4 +273,21 @@ test('links that a pattern meets, or that are followed below a directory, are fo
     'cp -r sub z',
     'find sub -name config.toml'
   ])
+})
+
+test('what the home keeps secret is looked for once for a line, however many hard links it names', async t => {
+  const { home, cwd } = await scene(t)
+  const names = Array.from({ length: 50 }, (_, at) => `link${at}`)
+  for (const name of names) await link(join(cwd, 'lines'), join(cwd, name))
+  const reads = t.mock.method(fs, 'readdir')
+  syncBuiltinESMExports()
+  try {
+    const around = { home, cwd, agent_dir: join(home, 'agent') }
+    const { accesses } = await readLine(`cat link* && cat ${names.join(' ')}`, { shell: '/bin/bash', cwd, around })
+    assert.deepEqual(accesses, [])
+  } finally {
+    reads.mock.restore()
+    syncBuiltinESMExports()
+  }
+  assert.equal(reads.mock.calls.filter(({ arguments: [dir] }) => dir === join(home, 'credentials')).length, 1)
 })
