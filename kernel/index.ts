@@ -139,4 +139,4 @@ export {
 export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from './storage/lock.ts'
 export { identityAt, lookAt, lookAtAll, realAt, stampAt, stampsAt } from './storage/look.ts'
 export * from './storage/ports.ts'
-export { ownProcess, type ProcessIdentity, processStart, stateOf } from './storage/process-life.ts'
+export { isAbandoned, ownProcess, type ProcessIdentity, processStart, stateOf, temporaryName } from './storage/process-life.ts'

@@ -2,9 +2,10 @@
  * What git compares with the last commit: copies of the files that changed, made through the border of the workspace. In the work tree itself git
  * would follow a directory that becomes a link to elsewhere while it reads.
  */
-import { constants, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { constants, copyFile, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
+import { isAbandoned, temporaryName } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { linkTarget, type Pin, pin, translated, withParent } from '../fs/index.ts'
 import { collect, isUnavailable, type Repository, repositoryAt } from './command.ts'
@@ -14,6 +15,8 @@ const MAX_FILES = 2000
 const MAX_BYTES = 256 * 1024 * 1024
 /** All names together: a program takes so much at its start. */
 const NAMES_CHARS = 256 * 1024
+
+const PREFIX = 'svc-code-diff-'
 
 export interface Copies {
   /** A work tree with the copies only. */
@@ -32,7 +35,9 @@ export async function withCopies<T>(
   signal: AbortSignal,
   use: (copies: Copies) => Promise<T>
 ): Promise<T> {
-  const tree = await mkdtemp(join(tmpdir(), 'svc-code-diff-'))
+  await sweep()
+  const tree = join(tmpdir(), PREFIX + (await temporaryName()))
+  await mkdir(tree, { mode: 0o700 })
   try {
     const paths: string[] = []
     const attributes = new Set<string>()
@@ -56,6 +61,19 @@ export async function withCopies<T>(
   } finally {
     await rm(tree, { recursive: true, force: true })
   }
+}
+
+/** Removes the copies of servers that died over a diff, as far as that goes; the next diff tries again. */
+async function sweep(): Promise<void> {
+  const names = await readdir(tmpdir()).catch(() => [])
+  await Promise.allSettled(
+    names
+      .filter(name => name.startsWith(PREFIX))
+      .map(async name => {
+        const tree = join(tmpdir(), name)
+        if (await isAbandoned(tree)) await rm(tree, { recursive: true, force: true })
+      })
+  )
 }
 
 /** Bytes that were copied; undefined: it is larger than `most`. What is no longer there, or lies behind a link, is nothing, as git has it. */

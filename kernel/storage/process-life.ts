@@ -111,7 +111,7 @@ export async function temporaryName(): Promise<string> {
 const abandonedMs = 24 * 60 * 60 * 1000
 
 /** The process that made a temporary file, by its name, is gone. In doubt only once the file is a day old. */
-async function isAbandoned(file: string): Promise<boolean> {
+export async function isAbandoned(file: string): Promise<boolean> {
   const [, pid, place] = /(\d+)-([0-9a-f]{12})-[\w-]+$/.exec(file) ?? []
   if (place === placeMark(await ownProcess())) return !(await isProcessAlive(Number(pid)))
   return Date.now() - (await stat(file)).mtimeMs > abandonedMs

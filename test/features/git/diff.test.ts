@@ -4,6 +4,7 @@ import { lstatSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { temporaryName } from '../../../kernel/index.ts'
 import { repository, run, setEnv } from './scene.ts'
 
 const told = ['-c', 'core.quotePath=false', 'diff', '--ignore-submodules=dirty', '--src-prefix=a/', '--dst-prefix=b/']
@@ -130,4 +131,18 @@ test('a diff leaves no copies behind', async t => {
   await mkdir(place)
   assert.match((await ask('diff', { path: 'a' })).data.diff, /^\+two$/m)
   assert.deepEqual(await readdir(place), [])
+})
+
+test('copies of a server that died over a diff go with the next one, those of a living server stay', async t => {
+  const { ask, put, commit, dir } = await repository(t)
+  await put('a', 'one\n')
+  commit()
+  await put('a', 'two\n')
+  const place = join(dir, 'copies')
+  setEnv(t, 'TMPDIR', place)
+  const living = `svc-code-diff-${await temporaryName()}`
+  const dead = living.replace(/\d+/, '2147483646')
+  for (const name of [living, dead, 'svc-code-other']) await mkdir(join(place, name, 'src'), { recursive: true })
+  assert.match((await ask('diff', { path: 'a' })).data.diff, /^\+two$/m)
+  assert.deepEqual((await readdir(place)).sort(), [living, 'svc-code-other'].sort())
 })
