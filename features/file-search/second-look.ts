@@ -6,8 +6,12 @@ import { join } from 'node:path'
 import type { Partial } from './engine.ts'
 import { type HeldFile, holdFile } from './held.ts'
 
-/** Files that are held for one look. */
-const AT_ONCE = 256
+/** Files that are held for one look, at most and at least. */
+const [MOST, LEAST] = [256, 16]
+/** Files that all searches hold together before each goes on with few: the server can open no more than the system lets it. */
+const HELD = 512
+let heldByAll = 0
+const atOnce = () => Math.max(LEAST, Math.min(MOST, HELD - heldByAll))
 
 export interface Held extends HeldFile {
   /** Relative to the root. */
@@ -61,13 +65,14 @@ export class SecondLook {
 
   async #lane(): Promise<void> {
     try {
-      while (this.#waiting.length > 0 && this.#wanted) await this.#next(this.#waiting.splice(0, AT_ONCE))
+      while (this.#waiting.length > 0 && this.#wanted) await this.#next(this.#waiting.splice(0, atOnce()))
     } catch (error) {
       this.#failure ??= error
     }
   }
 
   async #next(paths: readonly string[]): Promise<void> {
+    heldByAll += paths.length
     const asked = await Promise.allSettled(paths.map(path => hold(this.#root, path)))
     const held = asked.flatMap(each => (each.status === 'fulfilled' && each.value ? [each.value] : []))
     try {
@@ -76,6 +81,7 @@ export class SecondLook {
       this.#partial ??= partial // the other lane may have been stopped meanwhile
     } finally {
       for (const file of held) file.close()
+      heldByAll -= paths.length
     }
   }
 }

@@ -136,3 +136,24 @@ test('a search that is cut in some files is told as a part, however it ends in t
   for (const name of names) second.add(name)
   assert.equal(await second.end(), 'size')
 })
+
+test('searches beside each other hold few files each', async t => {
+  const { cwd, put } = await fileScene(t)
+  const names = Array.from({ length: 300 }, (_, at) => `f${at}`)
+  for (const name of names) await put(name)
+  const all = latch()
+  let [begun, held, most] = [0, 0, 0]
+  const looks = Array.from({ length: 10 }, () => {
+    return new SecondLook(cwd, async ({ length }) => {
+      held += length
+      most = Math.max(most, held)
+      if (++begun === 20) all.open()
+      await all.opened
+      held -= length
+      return undefined
+    })
+  })
+  for (const look of looks) for (const name of names) look.add(name)
+  await Promise.all(looks.map(look => look.end()))
+  assert.ok(most >= 512 && most < 1000, `${most} of ${looks.length * names.length}`)
+})
