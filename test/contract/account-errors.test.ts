@@ -251,17 +251,19 @@ test('each route of contract 1 answers each error that it lists, and refused req
 
   const saved = await readFile(config)
   await writeFile(config, 'a = [\n')
+  await server.socket.next(frame => frame.seq === 4) // says so
   await t.test('with a file that cannot be parsed', at => refuse(at, server, broken(url)))
   await writeFile(config, saved)
+  await server.socket.next(frame => frame.seq === 5) // and that it can be used again
 
   const deleted = await server.ask('DELETE /api/v1/providers/{provider_id}', { path: { provider_id: 'b' } })
   assert.deepEqual([deleted.status, deleted.code, deleted.problems], [204, undefined, ''])
-  await server.socket.next(frame => frame.seq === 4)
+  await server.socket.next(frame => frame.seq === 6)
   const heard = server.socket.frames.filter(({ seq }) => seq !== undefined).map(({ type, seq }) => [type, seq])
   assert.deepEqual(
     heard,
-    [1, 2, 3, 4].map(seq => ['event.config.changed', seq]),
-    'only what succeeded was told'
+    ['changed', 'changed', 'changed', 'warning', 'warning', 'changed'].map((what, at) => [`event.config.${what}`, at + 1]),
+    'only what succeeded was told, and that the file could not be used'
   )
 
   await t.test('without a directory and an account service', async at => {
