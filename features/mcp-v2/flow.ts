@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { OAuthClientProvider, OAuthDiscoveryState } from '@modelcontextprotocol/sdk/client/auth.js'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
-import type { Entry, RemoteConfig } from '../mcp/index.ts'
+import { type Entry, faultsOf, type RemoteConfig } from '../mcp/index.ts'
 import { type CredentialBook, canonicalUrl } from './credentials.ts'
 
 export interface FlowPorts {
@@ -203,13 +203,9 @@ const headers = {
 }
 const page = (words: string) => `<!doctype html><meta charset="utf-8"><title>svc-code</title><p>${words}</p>`
 
-/** The library tells faults of what servers answer as a list in JSON. */
 export function reasonOf(error: unknown): string {
-  const { issues, message } = error as Error & {
-    readonly issues?: readonly { readonly path: readonly unknown[]; readonly message: string }[]
-  }
-  const faults = issues?.map(issue => `${issue.path.join('.')}: ${issue.message}`)
-  return (faults ? `what the server says of its login cannot be used (${faults.join('; ')})` : message).slice(0, 300)
+  const faults = faultsOf(error)
+  return (faults === undefined ? (error as Error).message : `what the server says of its login cannot be used (${faults})`).slice(0, 300)
 }
 
 function same(...texts: [string, string]): boolean {

@@ -81,9 +81,11 @@ export async function tryServer(
   mcp: Mcp
 ): Promise<{ success: boolean; output: string }> {
   try {
-    const tools = await mcp.probe(entry, cwd ?? homeOfUser(), signal)
+    const { tools, omitted, reasons } = await mcp.probe(entry, cwd ?? homeOfUser(), signal)
     const lines = tools.map(({ name, description }) => `- ${name}: ${description}`)
-    return { success: true, output: [`Connected to MCP server "${entry.name}".`, `Available tools: ${tools.length}`, ...lines].join('\n') }
+    const left = omitted === 0 ? [] : [`Left out: ${omitted}`, ...reasons.map(reason => `- ${reason}`)]
+    const output = [`Connected to MCP server "${entry.name}".`, `Available tools: ${tools.length}`, ...lines, ...left].join('\n')
+    return { success: true, output }
   } catch (error) {
     signal.throwIfAborted()
     return { success: false, output: (error as Error).message }

@@ -11,7 +11,7 @@ export interface ArgumentNames {
 const longest = 64
 const fits = /^[A-Za-z0-9_.-]{1,64}$/
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Names of the schema itself, not of objects in it: those are all that is looked at. A name that is told otherwise is said in its description. */

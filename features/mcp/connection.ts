@@ -5,20 +5,13 @@
 import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { firstAbort, untilAborted, waitAtMost } from '../../kernel/index.ts'
 import type { Form } from './elicitation.ts'
 import type { Entry } from './layers.ts'
+import { type Listed, Listing } from './listing.ts'
 import { type RunningCall, RunningCalls } from './running-calls.ts'
 import { graceMs, loadSdk, type TransportPorts, transportTo } from './transports.ts'
-
-/** A tool as its server lists it. */
-export interface McpTool {
-  readonly name: string
-  readonly description: string
-  /** JSON Schema of the arguments. */
-  readonly schema: Readonly<Record<string, unknown>>
-}
+import { inWords } from './words.ts'
 
 /** The server wants a login; its message may be shown. */
 export class NeedsAuth extends Error {
@@ -39,10 +32,9 @@ export interface CallOptions extends RunningCall {
 }
 
 export interface Connection {
-  readonly tools: readonly McpTool[]
-  /** How many tools were left out. */
-  readonly omitted: number
-  call(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<CallToolResult>
+  readonly listed: Listed
+  /** Resolves with what the server answered, of whatever shape. */
+  call(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<Readonly<Record<string, unknown>>>
   /** Lists the tools anew; whether they are others. */
   refresh(): Promise<boolean>
   /** Rejects when the server does not answer within 5 s. */
@@ -59,8 +51,6 @@ export interface ConnectionEvents {
 /** Lists that a start asks for again because they changed meanwhile. */
 const relists = 3
 const pages = 100
-const descriptionChars = 10_000
-const schemaChars = 100_000
 
 /** Rejects with NeedsAuth, or with why for people. */
 export async function connect(
@@ -88,22 +78,18 @@ export async function connect(
     if ('terminateSession' in made.transport) await waitAtMost(made.transport.terminateSession(), graceMs).catch(() => undefined)
     await client.close()
   }
-  const list = async (within: AbortSignal) => {
-    const tools: McpTool[] = []
-    let omitted = 0
-    let cursor: string | undefined
+  const list = async (within: AbortSignal): Promise<Listed> => {
+    const listing = new Listing(ports.limits.tools)
+    let cursor: unknown
     for (let page = 0; page < pages; page++) {
-      const params = cursor === undefined ? {} : { cursor }
-      const answer = await client.request({ method: 'tools/list', params }, sdk.ListToolsResultSchema, { signal: within, timeout: longest })
-      for (const { name, description = '', inputSchema } of answer.tools) {
-        const fits = tools.length < ports.limits.tools && name.length > 0 && name.length <= 200 && fitsSchema(inputSchema)
-        if (fits) tools.push({ name, description: description.slice(0, descriptionChars), schema: inputSchema })
-        else omitted++
-      }
+      const params = typeof cursor === 'string' ? { cursor } : {}
+      const answer = await client.request({ method: 'tools/list', params }, sdk.ResultSchema, { signal: within, timeout: longest })
+      if (!Array.isArray(answer.tools)) throw new Error('the server answered no list of its tools')
+      for (const tool of answer.tools) listing.add(tool)
       cursor = answer.nextCursor
-      if (cursor === undefined) return { tools, omitted }
+      if (typeof cursor !== 'string') break
     }
-    return { tools, omitted }
+    return listing
   }
   try {
     await untilAborted(client.connect(made.transport as Transport, { signal: starting, timeout: longest }), starting)
@@ -113,7 +99,7 @@ export async function connect(
       changed = true
     }
     client.setNotificationHandler(sdk.ToolListChangedNotificationSchema, () => toolsChanged())
-    let listed = client.getServerCapabilities()?.tools ? await list(starting) : { tools: [], omitted: 0 }
+    let listed = client.getServerCapabilities()?.tools ? await list(starting) : new Listing(0)
     for (let again = 0; changed && again < relists; again++) {
       changed = false
       listed = await list(starting)
@@ -124,11 +110,8 @@ export async function connect(
     }
     toolsChanged = () => events.toolsChanged()
     return {
-      get tools() {
-        return listed.tools
-      },
-      get omitted() {
-        return listed.omitted
+      get listed() {
+        return listed
       },
       call: (name, args, options) =>
         calls.run(options, late => {
@@ -136,7 +119,7 @@ export async function connect(
           const onprogress = ({ progress: done, total, message }: { progress: number; total?: number; message?: string }) =>
             options.progress({ text: message, percent: total ? Math.min(100, (done / total) * 100) : undefined })
           const request = { method: 'tools/call', params: { name, arguments: { ...args } } } as const
-          return client.request(request, sdk.CallToolResultSchema, { signal, timeout: longest, onprogress }).finally(end)
+          return client.request(request, sdk.ResultSchema, { signal, timeout: longest, onprogress }).finally(end)
         }),
       async refresh() {
         const before = listed
@@ -158,8 +141,6 @@ export async function connect(
 /** The library's own limit never comes first: the signal does. */
 const longest = 2 ** 31 - 1
 
-const fitsSchema = (schema: unknown) => JSON.stringify(schema).length <= schemaChars
-
 interface Circumstances {
   readonly signal: AbortSignal
   readonly limit: AbortSignal
@@ -170,7 +151,7 @@ interface Circumstances {
 function reasonOf(error: unknown, { signal, limit, trouble, ms }: Circumstances): Error {
   if (signal.aborted) return new Error('it was stopped')
   if (limit.aborted) return new Error(`it did not start within ${ms / 1000} s${trouble === undefined ? '' : `: ${trouble}`}`)
-  const { code, name, message } = error as Error & { readonly code?: unknown }
+  const { code, name } = error as Error & { readonly code?: unknown }
   if (code === 401 || name === 'UnauthorizedError') return new NeedsAuth('the server wants a login')
-  return new Error((trouble ?? message).slice(0, 2000), { cause: error })
+  return new Error((trouble ?? inWords(error)).slice(0, 2000), { cause: error })
 }

@@ -1,8 +1,9 @@
 /** One pool of servers for each working directory that has a live session. */
 import { waitAtMost } from '../../kernel/index.ts'
 import type { Tool } from '../tools/index.ts'
-import { connect, type McpTool } from './connection.ts'
+import { connect } from './connection.ts'
 import type { Entry } from './layers.ts'
+import type { Listed } from './listing.ts'
 import { type PoolListener, type PoolPorts, ServerPool } from './pool.ts'
 import { createRemoteFetch } from './remote.ts'
 import { PoolTools, type ToolsPorts } from './tools.ts'
@@ -66,11 +67,11 @@ export class Pools {
     for (const { pool } of this.#shared.values()) void pool.server(name)?.restart()
   }
 
-  async probe(entry: Entry, cwd: string, signal: AbortSignal): Promise<readonly McpTool[]> {
+  async probe(entry: Entry, cwd: string, signal: AbortSignal): Promise<Listed> {
     const connection = await connect(entry, cwd, this.#ports, signal, { closed() {}, toolsChanged() {} })
-    const { tools } = connection
+    const { listed } = connection
     await connection.close().catch((err: unknown) => this.#ports.log.warn({ err, server: entry.name }, 'an MCP server could not be ended'))
-    return tools
+    return listed
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,8 @@
 /** A configured server in one workspace: starts, tells how it is, comes back after it was lost, and ends. */
 import { firstAbort, type Logger } from '../../kernel/index.ts'
-import { type CallOptions, type Connection, type ConnectPorts, connect, type McpTool, NeedsAuth } from './connection.ts'
+import { type CallOptions, type Connection, type ConnectPorts, connect, NeedsAuth } from './connection.ts'
 import type { Entry } from './layers.ts'
+import type { McpTool } from './listing.ts'
 import { paced } from './paced.ts'
 
 /** Between two lists of tools that changed, ms. */
@@ -62,7 +63,7 @@ export class McpServer {
   /** Those that its configuration lets through; empty while it is not connected. */
   get tools(): readonly McpTool[] {
     const { enabledTools, disabledTools = [] } = this.entry.config
-    const tools = this.#state === 'connected' ? (this.#connection?.tools ?? []) : []
+    const tools = this.#state === 'connected' ? (this.#connection?.listed.tools ?? []) : []
     return tools.filter(({ name }) => (enabledTools === undefined || enabledTools.includes(name)) && !disabledTools.includes(name))
   }
 
@@ -138,11 +139,7 @@ export class McpServer {
       this.#connection = connection
       this.#generation++
       this.#connectedAt = performance.now()
-      if (connection.omitted > 0)
-        this.#ports.log.warn(
-          { server: this.name, omitted: connection.omitted },
-          'tools of an MCP server are left out: too many, or too large'
-        )
+      this.#tellOmitted(connection)
       this.#become('connected')
     } catch (error) {
       if (signal.aborted) return
@@ -152,6 +149,10 @@ export class McpServer {
         this.#again()
       }
     }
+  }
+
+  #tellOmitted({ listed: { omitted, reasons } }: Connection): void {
+    if (omitted > 0) this.#ports.log.warn({ server: this.name, omitted, reasons }, 'tools of an MCP server are left out')
   }
 
   /** A remote server that does not answer any more is lost; one that refused a call is not. */
@@ -173,10 +174,13 @@ export class McpServer {
 
   async #relist(connection: Connection | undefined): Promise<void> {
     if (!connection || this.#connection !== connection) return
-    await connection.refresh().then(
-      changed => changed && this.#connection === connection && this.#become('connected'),
-      (err: unknown) => this.#ports.log.warn({ err, server: this.name }, 'the changed tools of an MCP server cannot be listed')
-    )
+    try {
+      if (!(await connection.refresh()) || this.#connection !== connection) return
+      this.#tellOmitted(connection)
+      this.#become('connected')
+    } catch (err) {
+      this.#ports.log.warn({ err, server: this.name }, 'the changed tools of an MCP server cannot be listed')
+    }
   }
 
   #again(): void {

@@ -1,14 +1,14 @@
 /** MCP as other packs see it: what is configured, connections to try, logins, and who runs. */
 import { extensionPoint, serviceToken } from '../../kernel/index.ts'
-import type { McpTool } from './connection.ts'
 import type { Entry } from './layers.ts'
+import type { Listed } from './listing.ts'
 import type { TokenSource } from './transports.ts'
 
 export interface Mcp {
   /** Entries of all layers for a directory (default: the user's and those of plugins). Throws 40001 for what cannot be read. */
   entries(cwd?: string): Promise<readonly Entry[]>
   /** Connects, lists the tools and ends again. Rejects with NeedsAuth, or with why for people. `cwd`: where relative paths begin. */
-  probe(entry: Entry, cwd: string, signal: AbortSignal): Promise<readonly McpTool[]>
+  probe(entry: Entry, cwd: string, signal: AbortSignal): Promise<Listed>
   /** The configuration of a directory, or of all, may have changed: servers of live sessions follow it. */
   changed(): void
   /** The login of a server has come or gone: those of live sessions connect anew. */

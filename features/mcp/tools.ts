@@ -3,13 +3,14 @@ import { Type } from '../../kernel/index.ts'
 import type { ToolImages } from '../media/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { argumentNames } from './argument-names.ts'
-import type { McpTool } from './connection.ts'
 import { type Ask, type Form, fillIn } from './elicitation.ts'
+import type { McpTool } from './listing.ts'
 import { toolName } from './names.ts'
 import type { ServerPool } from './pool.ts'
 import { resultOf } from './results.ts'
 import type { McpServer } from './server.ts'
 import type { McpLogins } from './service.ts'
+import { inWords } from './words.ts'
 
 const parameters = Type.Object({}, { additionalProperties: true })
 
@@ -125,7 +126,8 @@ function loginTool(server: McpServer, login: NonNullable<McpLogins['login']>): T
 
 /** -32001 is the library's code for an answer that did not come in time. */
 function sentence(error: unknown, { name }: McpServer, limit_ms: number): string {
-  const { message, code } = error as Error & { readonly code?: unknown }
+  const { code } = error as Error & { readonly code?: unknown }
+  const message = inWords(error)
   if (code === -32001) return `The MCP server ${name} did not answer within ${limit_ms / 1000} s; whether it did its work is not known.`
   return message.startsWith('The MCP server') ? message : `The MCP server ${name} refused the call: ${message.slice(0, 2000)}`
 }

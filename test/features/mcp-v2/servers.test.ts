@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Mcp } from '../../../features/mcp/index.ts'
 import {
   addManaged,
   deleteManaged,
@@ -11,6 +12,7 @@ import {
   readManaged,
   updateManaged
 } from '../../../features/mcp-v2/index.ts'
+import { tryServer } from '../../../features/mcp-v2/inspect.ts'
 import mcpV2 from '../../../features/mcp-v2/pack.ts'
 import { installPlugin } from '../../../features/plugins/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
@@ -168,6 +170,16 @@ Available tools: 9
   assert.equal((await test({ server: { name: 'x', transport: 'http' } })).code, 40001)
   assert.equal((await test({ name: 'none' })).code, 40408)
   assert.equal(((await test({ name: 'off' })).data as { success: boolean }).success, true)
+})
+
+test('a test names the tools that are left out, and why', async () => {
+  const tools = [{ name: 'fine', description: 'works', schema: { type: 'object' } }]
+  const listed = { tools, omitted: 2, reasons: ['bare: it has no schema of its arguments', 'a tool: it has no name'] }
+  const entry = { name: 'db', config: { transport: 'stdio', command: 'x' }, source: 'global', origin: '', mutable: false } as const
+  const mcp = { probe: async () => listed } as Partial<Mcp> as Mcp
+  const { output } = await tryServer(entry, undefined, new AbortController().signal, mcp)
+  const lines = ['Available tools: 1', '- fine: works', 'Left out: 2', ...listed.reasons.map(reason => `- ${reason}`)]
+  assert.equal(output, ['Connected to MCP server "db".', ...lines].join('\n'))
 })
 
 test('who wants a login follows from the configuration, and where that does not say, from a connection', async t => {

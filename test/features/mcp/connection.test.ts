@@ -37,12 +37,12 @@ function portsTo(pages: readonly (readonly string[])[], tools: number): ConnectP
   }
 }
 const config = { transport: 'http', url: 'http://127.0.0.1:1/mcp' } as const
+const quiet = { closed: () => undefined, toolsChanged: () => undefined }
 const entry = { name: 'paged', config, source: 'global', origin: 'mcp.json', mutable: true } as const
 
 test('tools are listed page by page, as many as may be; those beyond are counted', async () => {
-  const events = { closed: () => undefined, toolsChanged: () => undefined }
-  const connection = await connect(entry, '/', portsTo([['a', 'b'], ['c', 'd'], ['e']], 4), new AbortController().signal, events)
-  assert.deepEqual([connection.tools.map(({ name }) => name), connection.omitted], [['a', 'b', 'c', 'd'], 1])
+  const connection = await connect(entry, '/', portsTo([['a', 'b'], ['c', 'd'], ['e']], 4), new AbortController().signal, quiet)
+  assert.deepEqual([connection.listed.tools.map(({ name }) => name), connection.listed.omitted], [['a', 'b', 'c', 'd'], 1])
   await connection.close()
 })
 
@@ -57,11 +57,62 @@ test('a tool that comes while the tools are listed is there', async () => {
     const messages = [...changed, { jsonrpc: '2.0', id, result: { tools } }].map(each => `data: ${JSON.stringify(each)}\n\n`)
     return new Response(messages.join(''), { headers: { 'content-type': 'text/event-stream' } })
   }
-  const events = { closed: () => undefined, toolsChanged: () => undefined }
-  const connection = await connect(entry, '/', { ...ports, remote: { ...ports.remote, fetch } }, new AbortController().signal, events)
-  assert.deepEqual([connection.tools.map(({ name }) => name), lists], [['early', 'late'], 2])
+  const connection = await connect(entry, '/', { ...ports, remote: { ...ports.remote, fetch } }, new AbortController().signal, quiet)
+  assert.deepEqual([connection.listed.tools.map(({ name }) => name), lists], [['early', 'late'], 2])
   assert.equal(await connection.refresh(), false) // nobody is told of a change that is none
   await connection.close()
+})
+
+test('a tool that cannot be offered is left out with the reason, and the others are there', async () => {
+  const inputSchema = { type: 'object' }
+  const tools = [
+    { name: 'plain', description: 'd', inputSchema },
+    { name: 'untold', description: null, title: 7, inputSchema },
+    { name: 'bare' },
+    { name: 'list', inputSchema: { type: 'array' } },
+    { name: 'empty', inputSchema: { type: 'object', properties: { a: null } } },
+    { name: '', inputSchema },
+    null
+  ]
+  const ports = portsTo([[]], 9)
+  const fetch = async (url: string | URL, init?: RequestInit) => {
+    const { id, method } = JSON.parse(String(init?.body ?? '{}')) as { id?: number; method?: string }
+    return method === 'tools/list'
+      ? Response.json({ jsonrpc: '2.0', id, result: { tools, nextCursor: null } })
+      : ports.remote.fetch(url, init)
+  }
+  const { signal } = new AbortController()
+  const connection = await connect(entry, '/', { ...ports, remote: { ...ports.remote, fetch } }, signal, quiet)
+  const { listed } = connection
+  assert.deepEqual(
+    listed.tools.map(({ name, description }) => [name, description]),
+    [
+      ['plain', 'd'],
+      ['untold', '']
+    ]
+  )
+  assert.equal(listed.omitted, 5)
+  assert.deepEqual(listed.reasons, [
+    'bare: it has no schema of its arguments',
+    'list: the schema of its arguments is none of an object',
+    'empty: the schema of its arguments is none of an object',
+    ': it has no name',
+    'a tool: it has no name'
+  ])
+  await connection.close()
+})
+
+test('a server whose greeting cannot be used is told in words', async () => {
+  const fetch = async (_url: string | URL, init?: RequestInit) => {
+    const { id } = JSON.parse(String(init?.body ?? '{}')) as { id?: number }
+    return Response.json({ jsonrpc: '2.0', id, result: { protocolVersion: 7 } })
+  }
+  const ports = { ...portsTo([[]], 9), remote: { fetch, close: () => Promise.resolve() } }
+  await assert.rejects(connect(entry, '/', ports, new AbortController().signal, quiet), ({ message }: Error) => {
+    assert.match(message, /^what the server answered cannot be used \(protocolVersion: /)
+    assert.doesNotMatch(message, /[{[]/)
+    return true
+  })
 })
 
 test('what is asked for again and again is done once a while', async t => {
@@ -88,6 +139,26 @@ test('texts of a result are bounded together; structured content counts where th
   const structuredContent = { a: 1 }
   assert.equal(resultOf({ content: [{ type: 'text', text: 'plain' }], structuredContent }).output, 'plain')
   assert.equal(resultOf({ content: [], structuredContent }).output, '{"a":1}')
+})
+
+test('a part of a result that cannot be read is told, and the others count', () => {
+  const text = (value: string) => ({ type: 'text', text: value })
+  const weird = [{ type: 'weird', x: 1 }, null, { type: 'text' }, { type: 'image', data: 7 }]
+  assert.equal(
+    resultOf({ content: [text('before'), ...weird, text('after')], isError: 'no' }).output,
+    [
+      'before',
+      '[content of type weird left out: it cannot be read]',
+      '[content left out: it cannot be read]',
+      '[content of type text left out: it cannot be read]',
+      '[content of type image left out: it cannot be read]',
+      'after'
+    ].join('\n')
+  )
+  assert.equal(resultOf({ content: 'none' }).output, '')
+  const image = (data: string) => resultOf({ content: [{ type: 'image', data, mimeType: 'image/png' }] }).output
+  assert.equal(image('iVBORw0KGgo=!!'), '[image left out: its base64 is not valid]')
+  assert.deepEqual(image('iVBORw\n0KGgo'), [{ type: 'image', media_type: 'image/png', data: 'iVBORw0KGgo=' }])
 })
 
 test('an image counts by what it is: what no provider would take is told instead, and texts around it stay apart', () => {
@@ -181,7 +252,7 @@ test('a start that is given up while the library still loads rejects, and nothin
   const config = { transport: 'http', url: 'http://127.0.0.1:1/mcp' } as const
   const entry = { name: 'late', config, source: 'global', origin: 'mcp.json', mutable: true } as const
   const stop = new AbortController()
-  const connecting = connect(entry, '/', ports, stop.signal, { closed: () => undefined, toolsChanged: () => undefined })
+  const connecting = connect(entry, '/', ports, stop.signal, quiet)
   stop.abort(new Error('given up'))
   await assert.rejects(connecting)
   for (let n = 0; n < 5; n++) await pass()
