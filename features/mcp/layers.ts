@@ -77,9 +77,11 @@ export async function readLayers(cwd: string | undefined, ports: LayerPorts): Pr
   return { entries, problems }
 }
 
-/** Another text whenever a file has come, gone or changed, or another file counts. */
-export async function layersStamp(cwd: string, ports: LayerPorts): Promise<string> {
-  const files = (await filesFor(cwd, ports)).map(({ file }) => file)
+export const layerFiles = async (cwd: string, ports: LayerPorts): Promise<readonly string[]> =>
+  (await filesFor(cwd, ports)).map(({ file }) => file)
+
+/** Another text whenever one of the files has come, gone or changed, or another file counts. */
+export async function layersStamp(files: readonly string[], ports: LayerPorts): Promise<string> {
   const stamps = (await stampsAt(files)).map((stamp, at) => `${files[at]} ${stamp}`)
   const plugins = ports.plugins()?.mcpServers() ?? []
   return [...stamps, ...plugins.map(({ name, root, config }) => `${name} ${root} ${JSON.stringify(config)}`)].join('\n')

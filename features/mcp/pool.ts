@@ -1,6 +1,7 @@
 /** The servers of one working directory, shared by its sessions: follows the configuration, and ends with the last session. */
 import type { ConnectPorts } from './connection.ts'
-import { type Entry, effective, type LayerPorts, layersStamp, readLayers } from './layers.ts'
+import { LayerWatch } from './layer-watch.ts'
+import { type Entry, effective, type LayerPorts, layerFiles, layersStamp, readLayers } from './layers.ts'
 import { McpServer, type ServerPorts, type ServerState } from './server.ts'
 
 export interface PoolPorts extends LayerPorts, Omit<ServerPorts, 'changed'>, ConnectPorts {}
@@ -12,6 +13,7 @@ export class ServerPool {
   readonly #ports: PoolPorts
   readonly #servers = new Map<string, McpServer>()
   readonly #listeners = new Set<PoolListener>()
+  readonly #watch = new LayerWatch(() => void this.refresh())
   #stamp = ''
   #refreshing: Promise<void> = Promise.resolve()
   #closed = false
@@ -52,6 +54,7 @@ export class ServerPool {
   async close(): Promise<void> {
     this.#closed = true
     await this.#refreshing
+    await this.#watch.follow([])
     const servers = this.servers
     this.#servers.clear()
     this.#listeners.clear()
@@ -59,7 +62,10 @@ export class ServerPool {
   }
 
   async #refresh(): Promise<void> {
-    const stamp = await layersStamp(this.cwd, this.#ports)
+    if (this.#closed) return
+    const files = await layerFiles(this.cwd, this.#ports)
+    await this.#watch.follow(files) // first, so that no change comes between
+    const stamp = await layersStamp(files, this.#ports)
     if (this.#closed || stamp === this.#stamp) return
     this.#stamp = stamp
     const { entries, problems } = await readLayers(this.cwd, this.#ports)

@@ -380,6 +380,29 @@ test('a change of the file counts from the next turn, and a file that is damaged
   assert.match(String(await said()), /not found|not there/)
 })
 
+test('an edit of the file counts while nobody asks: a server that is gone ends with the calls that it runs', async t => {
+  const scene = await start(t, { one: stdio('one') })
+  const running = scene.run(['mcp__one__hang'])
+  await scene.waitFor(({ type }) => type === 'tool.call.started')
+  await userFile(scene.home, { two: stdio('two') })
+  const [result] = await running
+  assert.match(String(result?.output), /one (ended while the tool ran|was removed|is not connected)/)
+  await scene.status('one', 'removed')
+  await scene.status('two', 'connected')
+})
+
+test('a file that a trusted project gets later counts while nobody asks, and none once the trust is gone', async t => {
+  const scene = await start(t, {})
+  await mkdir(join(scene.cwd, '.git'))
+  const { workspace_id } = (await scene.call(readSession, { params: { session_id: scene.session_id } })).data
+  await scene.call(trustWorkspace, { params: { workspace_id } })
+  assert.deepEqual(await scene.servers(), {})
+  await writeJson(join(scene.cwd, '.mcp.json'), { mcpServers: { late: stdio('late') } })
+  await scene.status('late', 'connected')
+  await scene.call(untrustWorkspace, { params: { workspace_id } })
+  await scene.status('late', 'removed')
+})
+
 test('sessions of one directory share a server, which ends with the server', async t => {
   const file = join(await freshDir(), 'pids')
   const scene = await start(t, { db: stdio('db', file) })
