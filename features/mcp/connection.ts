@@ -108,6 +108,8 @@ export async function connect(
       if (open) events.closed(made.trouble() ?? 'the connection was closed')
       open = false
     }
+    // Answers come on the one stream of such a server, and another one begins another session there.
+    client.onerror = error => void (error instanceof sdk.SseError && client.close())
     toolsChanged = () => events.toolsChanged()
     return {
       get listed() {

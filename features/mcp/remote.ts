@@ -57,8 +57,12 @@ function bounded(response: Response, limitBytes: number): Response {
       else controller.enqueue(chunk)
     }
   })
+  return withBody(response, response.body.pipeThrough(meter))
+}
+
+export function withBody(response: Response, body: ReadableStream<Uint8Array>): Response {
   const { status, statusText, headers } = response
-  const made = new Response(response.body.pipeThrough(meter), { status, statusText, headers })
+  const made = new Response(body, { status, statusText, headers })
   Object.defineProperty(made, 'url', { value: response.url })
   Object.defineProperty(made, 'redirected', { value: response.redirected })
   return made

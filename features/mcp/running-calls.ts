@@ -7,6 +7,11 @@ export interface RunningCall {
   readonly elicit: (form: Form, signal: AbortSignal) => Promise<Elicited>
 }
 
+/** The call has had its time. */
+export class CallLate extends Error {
+  override readonly name = 'CallLate'
+}
+
 class Clock {
   readonly #late = new AbortController()
   readonly #over = new AbortController()
@@ -48,7 +53,7 @@ class Clock {
 
   #go(): void {
     this.#since = performance.now()
-    this.#timer = setTimeout(() => this.#late.abort(new Error('the call takes too long')), this.#left)
+    this.#timer = setTimeout(() => this.#late.abort(new CallLate('the call takes too long')), this.#left)
   }
 
   #stop(): void {
@@ -60,12 +65,15 @@ class Clock {
 export class RunningCalls {
   readonly #calls = new Map<RunningCall, Clock>()
 
-  /** `work` gets a signal that aborts when the call has had its time. */
+  /** `work` gets a signal that aborts when the call has had its time; then this rejects with CallLate. */
   async run<T>(call: RunningCall, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const clock = new Clock(call.timeoutMs)
     this.#calls.set(call, clock)
     try {
       return await work(clock.late)
+    } catch (error) {
+      clock.late.throwIfAborted() // the library tells it by a code that servers use, too
+      throw error
     } finally {
       clock.end()
       this.#calls.delete(call)

@@ -3,11 +3,13 @@ import { Type } from '../../kernel/index.ts'
 import type { ToolImages } from '../media/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { argumentNames } from './argument-names.ts'
+import { brokeOff } from './broken-answers.ts'
 import { type Ask, type Form, fillIn } from './elicitation.ts'
 import type { McpTool } from './listing.ts'
 import { toolName } from './names.ts'
 import type { ServerPool } from './pool.ts'
 import { resultOf } from './results.ts'
+import { CallLate } from './running-calls.ts'
 import type { McpServer } from './server.ts'
 import type { McpLogins } from './service.ts'
 import { inWords } from './words.ts'
@@ -124,10 +126,10 @@ function loginTool(server: McpServer, login: NonNullable<McpLogins['login']>): T
   }
 }
 
-/** -32001 is the library's code for an answer that did not come in time. */
 function sentence(error: unknown, { name }: McpServer, limit_ms: number): string {
-  const { code } = error as Error & { readonly code?: unknown }
+  const unknown = 'whether it did its work is not known.'
+  if (error instanceof CallLate) return `The MCP server ${name} did not answer within ${limit_ms / 1000} s; ${unknown}`
+  if (brokeOff(error)) return `The MCP server ${name} ended its answer before it was whole; ${unknown}`
   const message = inWords(error)
-  if (code === -32001) return `The MCP server ${name} did not answer within ${limit_ms / 1000} s; whether it did its work is not known.`
   return message.startsWith('The MCP server') ? message : `The MCP server ${name} refused the call: ${message.slice(0, 2000)}`
 }

@@ -1,6 +1,7 @@
 /** How a server is reached: over the streams of a program, or over HTTP with what it is to be let in by. */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { Shell } from '../tools-shell/index.ts'
+import { BrokenAnswers } from './broken-answers.ts'
 import type { RemoteConfig, StdioConfig } from './config.ts'
 import { type Entry, program, runDir } from './layers.ts'
 import type { RemoteFetch } from './remote.ts'
@@ -93,11 +94,14 @@ function remoteTransport(entry: Entry, config: RemoteConfig, { remote, shell, to
   }
   const headers = { ...config.headers, ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }) }
   const source = tokens(entry)
-  const options = { fetch: source ? withTokens(remote.fetch, source) : remote.fetch, requestInit: { headers } }
+  const fetch = source ? withTokens(remote.fetch, source) : remote.fetch
   const url = new URL(config.url)
-  const transport =
-    config.transport === 'http' ? new sdk.StreamableHTTPClientTransport(url, options) : new sdk.SSEClientTransport(url, options)
-  return { transport: transport as Transport, trouble: () => undefined }
+  const requestInit = { headers }
+  if (config.transport === 'sse') return { transport: new sdk.SSEClientTransport(url, { fetch, requestInit }), trouble: () => undefined }
+  const broken = new BrokenAnswers()
+  const transport = new sdk.StreamableHTTPClientTransport(url, { fetch: broken.over(fetch), requestInit }) as Transport
+  broken.watch(transport)
+  return { transport, trouble: () => undefined }
 }
 
 function withTokens(fetch: RemoteFetch['fetch'], source: TokenSource): RemoteFetch['fetch'] {

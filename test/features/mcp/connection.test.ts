@@ -115,6 +115,42 @@ test('a server whose greeting cannot be used is told in words', async () => {
   })
 })
 
+test('a server of one stream is lost with it, and so are the calls that run', async () => {
+  let events: ReadableStreamDefaultController<Uint8Array> | undefined
+  const say = (text: string) => events?.enqueue(Buffer.from(text))
+  const fetch = async (_url: string | URL, init?: RequestInit) => {
+    if (init?.method === 'POST') {
+      const { id, method } = JSON.parse(String(init.body)) as { id?: number; method: string }
+      const result = { protocolVersion: '2024-11-05', capabilities: {}, serverInfo: { name: 'one', version: '1' } }
+      if (method === 'initialize') say(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
+      if (method === 'tools/call') events?.close()
+      return new Response(null, { status: 202 })
+    }
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        events = controller
+        say('event: endpoint\ndata: /messages\n\n')
+      }
+    })
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+  }
+  const one = { ...entry, config: { transport: 'sse', url: 'http://127.0.0.1:1/sse' } } as const
+  const ports = { ...portsTo([[]], 9), remote: { fetch, close: () => Promise.resolve() } }
+  const server = new McpServer(one, '/', { ...ports, log: silent, backoffMs: [], changed: () => undefined })
+  server.start()
+  await server.settled
+  assert.equal(server.state, 'connected')
+  const options = {
+    signal: new AbortController().signal,
+    timeoutMs: 60_000,
+    progress: () => undefined,
+    elicit: async () => ({ action: 'cancel' }) as const
+  }
+  await assert.rejects(server.call(server.generation, 'a', {}, options), /ended while the tool ran/)
+  assert.equal(server.state, 'failed')
+  await server.close()
+})
+
 test('what is asked for again and again is done once a while', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let done = 0

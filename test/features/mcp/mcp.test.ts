@@ -19,7 +19,7 @@ import { startTestKernel } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { testModel } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { pidsIn, runs, start, stdio, userFile, web, writeJson } from './scene.ts'
+import { answering, pidsIn, runs, start, stdio, userFile, web, writeJson } from './scene.ts'
 
 test('tools of a stdio server are offered in the first turn, called, and shown to clients', async t => {
   const scene = await start(t, { 'my db': stdio('db', undefined, { env: { OWN: 'yes' }, cwd: '/' }) })
@@ -325,6 +325,25 @@ test('a call that takes too long ends, and so does one whose turn is aborted', a
   assert.match(String(late?.output), /did not answer within 0\.1 s/)
   const [echo] = await scene.run(['mcp__db__echo', { text: 'still there' }])
   assert.equal(echo?.output, 'db says still there')
+})
+
+test('an answer that ends or is cut before it is whole ends its call, and a refusal is told as one whatever its code', async t => {
+  const { url } = await answering(t, ({ id, params }, reply) => {
+    if (params.name === 'refused')
+      return void reply.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32001, message: 'no session' } }))
+    reply.writeHead(200, { 'content-type': 'text/event-stream' })
+    if (params.name === 'whole')
+      reply.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'all' }] } })}\n\n`)
+    else if (params.name === 'ended') reply.end(': nothing\n\n')
+    else reply.write(': nothing\n\n', () => reply.destroy())
+  })
+  const scene = await start(t, { site: { url } })
+  const results = await scene.run(...['whole', 'ended', 'cut', 'refused'].map(name => [`mcp__site__${name}`] as const))
+  const broken = 'The MCP server site ended its answer before it was whole; whether it did its work is not known.'
+  assert.deepEqual(
+    results.map(({ output }) => output),
+    ['all', broken, broken, 'The MCP server site refused the call: MCP error -32001: no session']
+  )
 })
 
 test('a tool that a server brings later is there in the next turn', async t => {

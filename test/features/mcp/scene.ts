@@ -1,7 +1,7 @@
 /** A server with MCP and a scripted model, and MCP servers of the official library beside it. */
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -161,6 +161,33 @@ export async function web(t: TestContextLike, allowed: (headers: IncomingHttpHea
       server.closeAllConnections()
     }
   }
+}
+
+interface ToolCall {
+  readonly id: number
+  readonly params: { readonly name: string }
+}
+
+/** A server over streamable HTTP with tools `whole`, `ended`, `cut` and `refused`; calls of them are answered by `answer`. */
+export async function answering(t: TestContextLike, answer: (call: ToolCall, reply: ServerResponse) => void): Promise<{ url: string }> {
+  const tools = ['whole', 'ended', 'cut', 'refused'].map(name => ({ name, inputSchema: { type: 'object' } }))
+  const server = createServer(async (request, reply) => {
+    if (request.method !== 'POST') return void reply.writeHead(405).end()
+    const { id, method, params } = JSON.parse(Buffer.concat(await request.toArray()).toString())
+    if (id === undefined) return void reply.writeHead(202).end()
+    reply.setHeader('content-type', 'application/json')
+    if (method === 'tools/call') return answer({ id, params }, reply)
+    const greeting = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'raw', version: '1' } }
+    const result = method === 'initialize' ? greeting : method === 'tools/list' ? { tools } : {}
+    reply.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp` }
 }
 
 /** Whether a process runs. */
