@@ -190,6 +190,8 @@ export interface StoreSpec<V extends TSchema = TSchema, K extends StoreKind = St
   readonly version?: number
   /** Brings a value of an older version up to date. */
   readonly migrate?: (value: unknown, from: number) => unknown
+  /** Of documents: a damaged one stays where it is, and whoever asks for it gets 50003. Default: it is moved aside, and counts as absent. */
+  readonly keepDamaged?: boolean
 }
 
 /** Declares persistence; open it with `ctx.store(spec)` (the pack's own place) or `host.store(spec)` (a session's or agent's). */

@@ -140,6 +140,7 @@ export type PluginRecord = Static<typeof PluginRecord>
 export const installedStore = defineStore({
   name: 'plugins',
   kind: 'document',
-  value: Type.Object({ version: Type.Literal(1), plugins: Type.Array(PluginRecord) })
+  value: Type.Object({ version: Type.Literal(1), plugins: Type.Array(PluginRecord) }),
+  keepDamaged: true
 })
 export type Installed = Static<typeof installedStore.value>

@@ -73,7 +73,7 @@ export default definePack({
     nameHosts(ctx)
 
     const ownRows = new OwnRows(ctx)
-    ctx.route(listPlugins, async () => ({ plugins: (await list.refresh()).map(summaryOf) }))
+    ctx.route(listPlugins, async () => ({ plugins: (await list.all()).map(summaryOf) }))
     ctx.route(installPlugin, async ({ body, signal }) => summaryOf(await list.install(ownRows.fetchable(body.source), signal)))
     ctx.route(readMarketplace, async ({ signal }) => {
       const installed = (await list.refresh()).map(shownOf)

@@ -38,6 +38,8 @@ export class PluginList {
   readonly #ports: PluginsPorts
   readonly #file: Latest<Installed>
   readonly #listeners = new Set<() => void>()
+  /** Why the list on disk cannot be read. */
+  #fault: Error | undefined
   /** What `#plugins` was made of. */
   #installed: Installed | undefined
   #plugins: readonly Plugin[] = []
@@ -68,16 +70,24 @@ export class PluginList {
     )
   }
 
-  /** Takes in what changed on disk since; cheap while nothing did. */
+  /** Takes in what changed on disk since; cheap while nothing did. A list that cannot be read counts as empty: sessions go on without plugins. */
   refresh(): Promise<readonly Plugin[]> {
     return this.#loading(async () => {
-      const installed = await this.#file.get()
+      const installed = await this.#read()
       if (installed !== this.#installed) await this.#load(installed)
       return this.#plugins
     })
   }
 
+  /** As `refresh`, for those who manage plugins: rejects when the list cannot be read. */
+  async all(): Promise<readonly Plugin[]> {
+    const plugins = await this.refresh()
+    if (this.#fault) throw this.#fault
+    return plugins
+  }
+
   async install(source: string, signal: AbortSignal): Promise<Plugin> {
+    await this.all() // before anything is fetched in vain
     const installer = await this.#ports.installer()
     const id = await installer.install(source, signal, async arrived => {
       const at = this.#ports.now().toISOString()
@@ -122,6 +132,19 @@ export class PluginList {
     })
     await this.refresh()
     this.#ports.changed()
+  }
+
+  async #read(): Promise<Installed> {
+    try {
+      const installed = await this.#file.get()
+      this.#fault = undefined
+      return installed
+    } catch (error) {
+      const fault = error as Error
+      if (fault.message !== this.#fault?.message) this.#ports.log.error({ err: fault }, 'no plugin is used: their list cannot be read')
+      this.#fault = fault
+      return none
+    }
   }
 
   async #load(installed: Installed): Promise<void> {

@@ -16,11 +16,14 @@ export interface Codec<V> {
   /** Throws on a value that misses the store's schema: writing it would lose it at the next read. */
   encode(value: V): string
   decode(text: string): Decoded<V>
+  /** What is damaged is not moved. */
+  readonly keepsDamaged: boolean
 }
 
 export function codecOf<V>(spec: StoreSpec): Codec<V> {
   const current = spec.version ?? 1
   return {
+    keepsDamaged: spec.keepDamaged ?? false,
     encode(value) {
       if (!checker(spec.value).Check(value)) throw developerError('store_value_bad', spec.name, misfit(spec, value))
       return JSON.stringify(current > 1 ? withVersion(value, current) : value)

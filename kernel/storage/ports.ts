@@ -39,7 +39,8 @@ export interface KvStore<V> {
 
 /**
  * One JSON file per id, replaced atomically. Ids are relative paths of safe segments (`a/b`); anything else throws.
- * Unreadable or invalid files are quarantined (`<name>.damaged-<time>`) with a warning and count as absent.
+ * Unreadable or invalid files are quarantined (`<name>.damaged-<time>`) with a warning and count as absent; with `keepDamaged` of the
+ * spec they stay where they are, and every use of them rejects with PersistenceFailed.
  */
 export interface DocumentStore<V> {
   get(id: string): Promise<V | undefined>

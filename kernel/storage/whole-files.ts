@@ -128,8 +128,8 @@ export class Documents {
     if (text === undefined) return {}
     const decoded = codec.decode(text)
     if (decoded.kind === 'value') return { value: decoded.value, text }
-    if (decoded.kind === 'damaged') return { damaged: decoded.reason }
-    // A newer program's file is fine where it is: neither used nor overwritten.
+    if (decoded.kind === 'damaged' && !codec.keepsDamaged) return { damaged: decoded.reason }
+    // It stays where it is, neither used nor overwritten: a newer program's file is fine, and some are for people to mend.
     throw new AppError(PersistenceFailed, { message: `${this.#name(file)}: ${decoded.reason}` })
   }
 

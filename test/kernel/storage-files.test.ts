@@ -72,6 +72,18 @@ test('a damaged document is quarantined with a warning and counts as absent', as
   assert.deepEqual(await store.update('torn', now => ({ n: now ? 0 : 5 })), { n: 5 })
 })
 
+test('a damaged document of a store that keeps such stays where it is, and every use of it is refused', async t => {
+  const { store, dir, log } = await opened(t, { ...documentSpec, keepDamaged: true })
+  await mkdir(dir)
+  await writeFile(join(dir, 'torn.json'), '{"n":')
+  for (const use of [() => store.get('torn'), () => store.update('torn', () => ({ n: 5 }))]) {
+    await assert.rejects(use, error => AppError.is(error) && error.spec === PersistenceFailed)
+  }
+  assert.deepEqual(await readdir(dir), ['torn.json'])
+  assert.equal(await readFile(join(dir, 'torn.json'), 'utf8'), '{"n":')
+  assert.deepEqual(log.texts, [])
+})
+
 test('a pipe in place of a file keeps nobody waiting: it is empty, and takes nothing', { timeout: 10_000 }, async t => {
   const documents = await opened(t, documentSpec)
   const pipe = (dir: string, name: string) => execFileSync('mkfifo', [join(dir, name)])

@@ -247,6 +247,40 @@ test('the previous copy of a plugin whose change died half-way comes back with t
   assert.deepEqual((await readdir(managed)).sort(), ['one', 'two'])
 })
 
+test('a list that is damaged stays as it is: whoever manages plugins is told so, and sessions go on without any', async t => {
+  const scene = await start(t)
+  await scene.install(await directory(manifest('one')))
+  const list = join(scene.home, 'plugins', 'installed.json')
+  const before = await readFile(list, 'utf8')
+  const params = { plugin_id: 'one' }
+  const other = await directory(manifest('two'))
+  const manage = [
+    () => scene.rest.json('GET', '/api/v1/plugins'),
+    () => scene.install(other),
+    () => scene.call(enablePlugin, { params }),
+    () => scene.call(disablePlugin, { params }),
+    () => scene.call(removePlugin, { params })
+  ]
+  for (const damaged of ['{oops', '{"version":1,"plugins":[{}]}']) {
+    await writeFile(list, damaged)
+    for (const work of manage) {
+      const { code, msg } = await work()
+      assert.deepEqual([code, msg.includes('plugins/installed.json: ')], [50003, true])
+    }
+    assert.equal(await readFile(list, 'utf8'), damaged)
+  }
+  const { prompt_id } = await scene.prompt('go')
+  await scene.waitFor(({ type, payload }) => type === 'prompt.completed' && (payload as { promptId: string }).promptId === prompt_id)
+  const again = await start(t, undefined, { home: scene.home, session_id: scene.session_id })
+  assert.equal((await again.rest.json('GET', '/api/v1/plugins')).code, 50003, 'a server starts with it')
+  assert.deepEqual(await readdir(join(scene.home, 'plugins', 'managed')), ['one'])
+  await writeFile(list, before)
+  assert.deepEqual(
+    (await scene.list()).map(({ id }) => id),
+    ['one']
+  )
+})
+
 test('a plugin whose files are damaged later is listed as an error and brings nothing', async t => {
   const scene = await start(t)
   await scene.install(await directory(manifest('one')))
