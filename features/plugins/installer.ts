@@ -7,6 +7,7 @@ import type { PluginRecord } from './contract.ts'
 import { type DownloadPorts, DownloadProblem, downloadTo, refToTake } from './download.ts'
 import { loadPlugin } from './manifest.ts'
 import { type PluginPlace, placeOf } from './source.ts'
+import { stagingPlace } from './staging.ts'
 import { copyTree, UnpackProblem, unzip } from './unpack.ts'
 
 export interface InstallerPorts extends Omit<DownloadPorts, 'signal'> {
@@ -42,7 +43,7 @@ export class Installer {
   async install<T>(source: string, signal: AbortSignal, keep: (arrived: Arrived) => Promise<T>): Promise<T> {
     const place = placeOf(source, this.#ports.hosts)
     if (place.kind === 'local-path') await assertDirectory(place.path)
-    const staging = join(this.#ports.dir, 'staging', this.#ports.newId())
+    const staging = await stagingPlace(this.#ports.dir)
     await mkdir(staging, { recursive: true, mode: 0o700 })
     try {
       const staged = await this.#fetch(place, staging, signal).catch((error: unknown) => {
@@ -125,9 +126,12 @@ export class Installer {
   }
 }
 
+/** What the archiver of macOS puts beside the files. */
+const besides = new Set(['__MACOSX', '.DS_Store'])
+
 /** An archive with one directory at its top stands for that directory. */
 async function unwrapped(dir: string): Promise<string> {
-  const entries = await readdir(dir, { withFileTypes: true })
+  const entries = (await readdir(dir, { withFileTypes: true })).filter(({ name }) => !besides.has(name))
   const [only] = entries
   return entries.length === 1 && only?.isDirectory() && only.name !== '.svc-plugin' ? join(dir, only.name) : dir
 }

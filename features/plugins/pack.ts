@@ -19,6 +19,7 @@ import { catalogAddress, nameHosts } from './outbound.ts'
 import { OwnRows } from './own-rows.ts'
 import { type Plugin, PluginList, summaryOf } from './plugins.ts'
 import { Plugins } from './service.ts'
+import { sweepStaging } from './staging.ts'
 
 const marketplaceMs = 10_000
 
@@ -57,6 +58,7 @@ export default definePack({
       const { id, version, enabled, state } = summaryOf(plugin)
       return { id, enabled, state, version }
     }
+    ctx.background(() => sweepStaging(dir))
     ctx.provide(Plugins, {
       list: async () => (await list.refresh()).map(shownOf),
       install: async (source, signal) => shownOf(await list.install(source, signal)),

@@ -102,7 +102,7 @@ async function ownPlace(): Promise<string> {
   }
 }
 
-/** A name for a temporary file that tells whose it is: `<process id>-<its place>-<random>`. */
+/** A name for a temporary file or directory that tells whose it is: `<process id>-<its place>-<random>`. */
 export async function temporaryName(): Promise<string> {
   return `${process.pid}-${placeMark(await ownProcess())}-${randomUUID()}`
 }
@@ -110,7 +110,7 @@ export async function temporaryName(): Promise<string> {
 /** Nothing takes so long: of processes elsewhere nobody here knows whether they live. */
 const abandonedMs = 24 * 60 * 60 * 1000
 
-/** The process that made a temporary file, by its name, is gone. In doubt only once the file is a day old. */
+/** The process that made a temporary file or directory, by its name, is gone. In doubt only once the file is a day old. */
 export async function isAbandoned(file: string): Promise<boolean> {
   const [, pid, place] = /(\d+)-([0-9a-f]{12})-[\w-]+$/.exec(file) ?? []
   if (place === placeMark(await ownProcess())) return !(await isProcessAlive(Number(pid)))

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { access, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { disablePlugin, enablePlugin, removePlugin } from '../../../features/plugins/index.ts'
 import { unzip } from '../../../features/plugins/unpack.ts'
+import { temporaryName } from '../../../kernel/index.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { archive, directory, host, manifest, start } from './scene.ts'
 
@@ -148,6 +150,9 @@ test('an archive from an address is unpacked, and one directory at its top stand
   })
   const { data } = await scene.install(`${web.url}/a.zip`)
   assert.deepEqual([data.id, data.source, data.skillCount], ['zipped', 'zip-url', 1])
+  const files = { 'mac/svc.plugin.json': JSON.stringify({ name: 'mac' }), '__MACOSX/mac/._svc.plugin.json': 'x', '.DS_Store': 'x' }
+  web.serve['/mac.zip'] = await archive(files)
+  assert.equal((await scene.install(`${web.url}/mac.zip`)).data.id, 'mac', 'what the archiver of macOS adds does not count')
 })
 
 test('a repository is taken at its pinned ref, at its newest release, or at its head', async t => {
@@ -279,6 +284,21 @@ test('a list that is damaged stays as it is: whoever manages plugins is told so,
     (await scene.list()).map(({ id }) => id),
     ['one']
   )
+})
+
+test('what a process staged that died goes when a server starts, and what another one stages stays', async t => {
+  const scene = await start(t)
+  const staging = join(scene.home, 'plugins', 'staging')
+  const living = await temporaryName()
+  const { pid } = spawnSync(process.execPath, ['--version'])
+  const dead = living.replace(/^\d+/, `${pid}`)
+  for (const name of [living, dead]) {
+    await mkdir(join(staging, name, 'files'), { recursive: true })
+    await writeFile(join(staging, name, 'files', 'a'), '')
+  }
+  const next = await start(t, undefined, { home: scene.home, session_id: scene.session_id })
+  await next.stop()
+  assert.deepEqual(await readdir(staging), [living])
 })
 
 test('a plugin whose files are damaged later is listed as an error and brings nothing', async t => {
