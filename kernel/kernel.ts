@@ -263,8 +263,8 @@ export class Kernel {
   }
 
   /**
-   * Graceful end: sockets are closed first, then listening ends, `stopping` lets running turns settle, packs unload (each
-   * after those that use it), everything is flushed. Later calls wait for the first; a call during the start waits for its end.
+   * Graceful end: sockets are closed first, `closing` ends requests that wait, then listening ends, `stopping` lets running turns settle,
+   * packs unload (each after those that use it), everything is flushed. Later calls wait for the first; a call during the start waits for its end.
    */
   stop(): Promise<void> {
     this.#stopping ??= this.#starting.then(() => this.#stop()).finally(() => this.#finished())
@@ -275,6 +275,7 @@ export class Kernel {
     this.#tellCut()
     const steps: [name: string, step: () => Promise<unknown> | unknown][] = [
       ['sockets', () => this.hub.clients.close()],
+      ['waits', () => this.hooks.closing.call()],
       ['listener', () => this.#server && closeServer(this.#server, this.#env.options.graceMs)],
       ['hooks', () => this.hooks.stopping.promise()],
       ['packs', () => this.#lifecycle.stop()],

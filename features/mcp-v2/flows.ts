@@ -45,8 +45,9 @@ export class Flows {
     }
     flow.touch()
     const problem = await untilAborted(waitAtMost(flow.outcome, timeoutMs), signal)
-    if (problem === late) throw new AppError(OauthFailed, { message: 'the login was not finished in time' })
+    if (problem === late) this.cancel(flowId)
     this.#byId.delete(flowId)
+    if (problem === late) throw new AppError(OauthFailed, { message: 'the login was not finished in time' })
     if (problem !== undefined) throw new AppError(OauthFailed, { message: problem })
   }
 

@@ -51,6 +51,7 @@ export default definePack({
       authorized: entry => mcp.credentialsChanged(entry)
     })
     ctx.own(() => flows.close())
+    ctx.tap(ctx.hooks.closing, () => flows.close())
     ctx.contribute(McpLogins, {
       tokens: entry => (isCandidate(entry) ? book.tokens(entry) : undefined),
       async login(entry, told, signal) {

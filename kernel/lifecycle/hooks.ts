@@ -42,6 +42,8 @@ export function createKernelHooks() {
      * `setupTimeoutMs`.
      */
     started: new AsyncSeriesHook<[]>([]),
+    /** Notify. The server is about to end listening, which waits for requests: those that wait for people or other servers are answered now. */
+    closing: new SyncHook<[]>([]),
     /** Notify, in order. Sockets are closed; running work must settle now. A tap is given up after `setupTimeoutMs`. */
     stopping: new AsyncSeriesHook<[]>([]),
     /** Notify. A pack changed its state. */

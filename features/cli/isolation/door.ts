@@ -79,7 +79,7 @@ export function createDoor({ ctx, escaped }: DoorParts): object {
 }
 
 /** Hooks of the kernel that only notify, at once; the others wait for their taps. */
-const sync = ['subscribed', 'unsubscribed', 'packState', 'afterRequest', 'event']
+const sync = ['subscribed', 'unsubscribed', 'closing', 'packState', 'afterRequest', 'event']
 const kernelKind = (name: string) => (sync.includes(name) ? 'SyncHook' : 'AsyncSeriesHook')
 
 function answered<S extends AnyRoute | FrameSpec>(spec: S): S {

@@ -6,11 +6,17 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { beginAuth, cancelAuth, completeAuth, readAuthStatuses, resetAuth } from '../../../features/mcp-v2/index.ts'
 import mcpV2 from '../../../features/mcp-v2/pack.ts'
+import { definePack, type Pack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
 import { start as startMcp, stdio } from '../mcp/scene.ts'
 import { browse, type Guarded, guarded } from './authorization.ts'
 
-async function start(t: TestContextLike, config: Record<string, unknown> = {}, environment: { now?: () => Date } = {}) {
+async function start(
+  t: TestContextLike,
+  config: Record<string, unknown> = {},
+  { packs = [], ...environment }: { now?: () => Date; packs?: readonly Pack[] } = {}
+) {
   const site = await guarded(t)
   const servers = {
     site: { url: site.url },
@@ -18,7 +24,7 @@ async function start(t: TestContextLike, config: Record<string, unknown> = {}, e
     header: { url: site.url, headers: { a: 'b' } },
     bearer: { url: site.url, bearerTokenEnvVar: 'X' }
   }
-  const scene = await startMcp(t, servers, { packs: [mcpV2], config: { 'mcp-v2': config }, ...environment })
+  const scene = await startMcp(t, servers, { packs: [mcpV2, ...packs], config: { 'mcp-v2': config }, ...environment })
   const begin = (name = 'site') => scene.call(beginAuth, { body: { source: 'global', name } })
   const complete = (flowId = '', timeoutMs?: number) => scene.call(completeAuth, { body: { flowId, ...(timeoutMs ? { timeoutMs } : {}) } })
   const status = async () =>
@@ -153,10 +159,38 @@ test('two who begin at once share the login, and each hears of its end', async t
   assert.deepEqual([(await scene.complete(one.data.flowId)).code, (await scene.complete(two.data.flowId)).code], [0, 0])
 })
 
-test('a wait ends with its time, and a login that is cancelled or idle is gone', async t => {
+test('a wait that ends by its time gives the login up, for whoever waited', async t => {
+  const scene = await start(t)
+  const [one, two] = [(await scene.begin()).data, (await scene.begin()).data]
+  assert.equal((await scene.complete(one.flowId, 10)).code, 40929)
+  assert.equal((await scene.complete(one.flowId)).code, 40001)
+  await browse(two.authorizationUrl ?? '')
+  assert.equal((await scene.complete(two.flowId)).code, 0, 'another one who began it goes on')
+})
+
+test('a wait for a login ends with the server, and its client is told', async t => {
+  const come = latch()
+  const door = definePack({
+    name: 'door',
+    setup(ctx) {
+      ctx.tap(ctx.hooks.beforeRequest, (_, { path }) => {
+        if (path === completeAuth.path) come.open()
+        return undefined
+      })
+    }
+  })
+  const scene = await start(t, {}, { packs: [door] })
+  const { data } = await scene.begin()
+  const waiting = scene.complete(data.flowId)
+  await come.opened
+  await scene.state() // whose answer comes after the other request was read
+  const [{ code, msg }] = await Promise.all([waiting, scene.kernel.stop()])
+  assert.deepEqual([code, msg], [40929, 'the server stops'])
+})
+
+test('a login that is cancelled, idle or not finished in time is gone', async t => {
   const scene = await start(t, { flow_idle_ms: 200 })
   const { data } = await scene.begin()
-  assert.equal((await scene.complete(data.flowId, 10)).code, 40929)
   assert.equal((await scene.rest.json('POST', '/api/v2/mcp/auth:complete', { flowId: data.flowId, timeoutMs: 0 })).code, 40001)
   for (const flowId of [data.flowId ?? '', 'flow_none']) {
     assert.deepEqual((await scene.call(cancelAuth, { body: { flowId } })).data, null)
