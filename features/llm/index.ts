@@ -23,6 +23,7 @@ export {
 } from './outbound.ts'
 export { costOf, totalCost } from './price.ts'
 export { proxyUrls } from './proxies.ts'
+export { proxyAgent } from './proxy-agent.ts'
 export { ModelPrice, ModelRecord, OauthRef, ProviderRecord, withOverrides } from './records.ts'
 export * from './request.ts'
 export { missingType, typedSchema } from './schema-types.ts'

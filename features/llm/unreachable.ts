@@ -1,4 +1,5 @@
 /** Why nobody answered at an address, in plain words: what the codes of sockets, names, certificates and the HTTP client mean. */
+import { ProxyProblem } from './proxies.ts'
 
 const words: Readonly<Record<string, string>> = {
   ENOTFOUND: 'host not found',
@@ -28,13 +29,21 @@ const words: Readonly<Record<string, string>> = {
 /** What Node's TLS says when the first bytes of the other side are no TLS. */
 const noTls = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|UNKNOWN_PROTOCOL|RECORD_TOO_LARGE)|^EPROTO$/
 
+/** The problem of a proxy that `error` or one of its causes is. */
+function proxyProblemOf(error: unknown): ProxyProblem | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) if (at instanceof ProxyProblem) return at
+  return undefined
+}
+
 /** True when the other side does not speak the protocol of the address: another try changes nothing. */
 export function isOtherProtocol(error: unknown): boolean {
   return noTls.test(codeOf(error)) || isTlsOnly(error)
 }
 
-/** `host not found (ENOTFOUND)`: words where there are some, and the code. `error` holds the code, or one of its causes does. */
+/** `host not found (ENOTFOUND)`: words where there are some, and the code; of a proxy, what it did. `error` holds the code, or one of its causes does. */
 export function whyUnreachable(error: unknown): string {
+  const problem = proxyProblemOf(error)
+  if (problem) return problem.message
   const code = codeOf(error)
   if (code === '') return 'the connection ended too early'
   const said = explained(error, code)

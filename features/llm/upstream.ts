@@ -8,7 +8,8 @@ import { untilAborted } from '../../kernel/index.ts'
 import { isLoopback, lookupName, type NameLookup } from './addresses.ts'
 import { jsonBody } from './json-body.ts'
 import { assertOutbound } from './outbound.ts'
-import { proxiesOf, proxyFailure } from './proxies.ts'
+import { proxyFailure } from './proxies.ts'
+import { proxyAgent } from './proxy-agent.ts'
 import type { ResolvedModel } from './request.ts'
 import { loadUndici, type UndiciParts } from './undici-parts.ts'
 import { failedAt } from './unreachable.ts'
@@ -57,8 +58,6 @@ interface UpstreamTimeouts {
 
 /** A body of at most so many bytes goes to the socket together with the headers. */
 const AT_ONCE_BYTES = 256 * 1024
-/** A proxy opens a tunnel. */
-const TUNNEL_TIMEOUT_MS = 30_000
 /** Local servers read the whole prompt before they answer, and models think without a word. */
 const defaultTimeouts: UpstreamTimeouts = { connect_ms: 10_000, silence_ms: 600_000 }
 
@@ -154,15 +153,8 @@ class Pools {
   }
 
   #far(undici: UndiciParts): Dispatcher {
-    if (this.#outside) return this.#outside
-    const proxies = proxiesOf(this.#env)
-    const { EnvHttpProxyAgent, Pool } = undici
     // A plain http address is asked of the proxy by its whole URL, as everybody does: proxies open tunnels to https ports only.
-    const tunnel = {
-      proxyTunnel: false,
-      clientFactory: (to: URL, given: object) => new Pool(to, { ...given, headersTimeout: TUNNEL_TIMEOUT_MS })
-    }
-    this.#outside = proxies ? new EnvHttpProxyAgent({ ...this.#options, ...tunnel, ...proxies }) : this.#near(undici)
+    this.#outside ??= proxyAgent(undici, { ...this.#options, proxyTunnel: false }, this.#env) ?? this.#near(undici)
     return this.#outside
   }
 }

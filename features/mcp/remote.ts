@@ -1,5 +1,5 @@
 /** HTTP of remote MCP servers: the offline switch and proxies as for all other requests, answers bounded in bytes. */
-import { assertOutbound, isLoopback, isTransportError, whyUnreachable } from '../llm/index.ts'
+import { assertOutbound, isLoopback, isTransportError, proxyAgent, whyUnreachable } from '../llm/index.ts'
 
 export interface RemoteFetch {
   readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>
@@ -7,34 +7,46 @@ export interface RemoteFetch {
 }
 
 /** `limitBytes`: of one answer; of a stream of events, of what comes without a blank line between. */
-export function createRemoteFetch(limitBytes: number): RemoteFetch {
+export function createRemoteFetch(limitBytes: number, env: NodeJS.ProcessEnv = process.env): RemoteFetch {
   let loaded: Promise<Loaded> | undefined
   const load = async (): Promise<Loaded> => {
-    const { Agent, EnvHttpProxyAgent, fetch } = await import('undici')
+    const undici = await import('undici')
     const options = { allowH2: false, bodyTimeout: 0, headersTimeout: 0, connect: { timeout: 10_000 } }
-    return { fetch: fetch as unknown as Loaded['fetch'], near: new Agent(options), far: new EnvHttpProxyAgent(options) }
+    const near = new undici.Agent(options)
+    let far: Closable | undefined
+    return {
+      fetch: undici.fetch as unknown as Loaded['fetch'],
+      to({ href }) {
+        if (isLoopback(href)) return near
+        far ??= proxyAgent(undici, options, env) ?? near
+        return far
+      },
+      close: () => Promise.all([near.destroy(), far?.destroy()])
+    }
   }
   return {
     async fetch(url, init) {
       const target = new URL(url)
       await assertOutbound(target)
       loaded ??= load()
-      const { fetch, near, far } = await loaded
-      const dispatcher = isLoopback(target.href) ? near : far
-      return bounded(await fetch(target, { ...init, dispatcher }).catch(explain), limitBytes)
+      const { fetch, to } = await loaded
+      return bounded(await fetch(target, { ...init, dispatcher: to(target) }).catch(explain), limitBytes)
     },
     async close() {
-      if (!loaded) return
-      const { near, far } = await loaded
-      await Promise.all([near.destroy(), far.destroy()])
+      await (await loaded)?.close()
     }
   }
 }
 
 interface Loaded {
   readonly fetch: (url: URL, init: object) => Promise<Response>
-  readonly near: { destroy(): Promise<void> }
-  readonly far: { destroy(): Promise<void> }
+  /** Who connects to an address. */
+  to(url: URL): Closable
+  close(): Promise<unknown>
+}
+
+interface Closable {
+  destroy(): Promise<void>
 }
 
 /** The HTTP client says only that its request failed. A TypeError, as libraries expect of a request that fails. */

@@ -13,6 +13,8 @@ export interface FakeProxy {
 }
 
 export interface FakeProxyOptions {
+  /** Hangs up after so much of its answer, once each; what comes later it takes as the other options say. */
+  readonly breaks?: readonly string[]
   /** Answers everything with this status. */
   readonly refuse?: number
   /** Never answers. */
@@ -20,7 +22,11 @@ export interface FakeProxyOptions {
 }
 
 /** `port`: where everything is led to, whatever its name. Closed with the test. */
-export async function fakeProxy(t: TestContextLike, port: number, { refuse, hang = false }: FakeProxyOptions = {}): Promise<FakeProxy> {
+export async function fakeProxy(
+  t: TestContextLike,
+  port: number,
+  { breaks = [], refuse, hang = false }: FakeProxyOptions = {}
+): Promise<FakeProxy> {
   const asked: string[] = []
   const credentials: (string | undefined)[] = []
   const note = (what: string, given: string | undefined) => {
@@ -47,6 +53,11 @@ export async function fakeProxy(t: TestContextLike, port: number, { refuse, hang
   server.on('connect', (req, socket, head) => {
     note(`CONNECT ${req.url}`, req.headers['proxy-authorization'])
     socket.on('error', () => undefined) // the client went away: its test knows
+    const cut = breaks[asked.length - 1]
+    if (cut !== undefined) {
+      socket.end(cut)
+      return
+    }
     if (hang) return
     if (refuse !== undefined) {
       socket.end(`HTTP/1.1 ${refuse} No\r\n\r\n`)

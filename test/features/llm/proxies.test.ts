@@ -117,6 +117,18 @@ test('a proxy that cannot reach the server is worth another try', async t => {
   assert.deepEqual([error.name, error.retryable], ['ProxyError', true])
 })
 
+test('a proxy that hangs up instead of opening a tunnel fails the request, and is asked once', async t => {
+  const proxy = await fakeProxy(t, 0, { breaks: ['', 'HTTP/1.1 2', ''], refuse: 407 })
+  const { get } = pool(t, { HTTPS_PROXY: proxy.url })
+
+  for (const asked of [1, 2]) {
+    const error = transportError(await get('https://models.invalid/a').catch(reason => reason), 'models.invalid')
+    assert.deepEqual([error.name, error.retryable], ['ProxyError', true])
+    assert.equal(error.message, 'the connection to models.invalid failed: the proxy closed the connection')
+    assert.equal(proxy.asked.length, asked)
+  }
+})
+
 test('an abort ends the wait for a proxy that does not answer, and so does closing', async t => {
   const proxy = await fakeProxy(t, 0, { hang: true })
   const { get, close } = pool(t, { HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url })
