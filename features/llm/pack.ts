@@ -13,7 +13,7 @@ import { priceOf } from './price.ts'
 import type { OauthRef } from './records.ts'
 import type { LlmError, LlmPart, LlmRequest, ResolvedModel } from './request.ts'
 import { sendInForm } from './request-forms.ts'
-import { defaultAlias, KeptModels, type ModelTable } from './resolve.ts'
+import { defaultAlias, KeptModels, knowsModel, type ModelTable } from './resolve.ts'
 import { defaultModelSection, llmSections, modelsSection, providersSection, thinkingSection } from './sections.ts'
 import { CredentialRejected, Llm, LlmAdapters, LlmModels, ModelUnresolved, NoCredential, NoProvider, RequestForms } from './service.ts'
 import { streamOf } from './tries.ts'
@@ -99,6 +99,7 @@ export default definePack({
 
     ctx.provide(Llm, {
       resolve: alias => kept.resolve(alias, table()),
+      knows: alias => knowsModel(alias, table()),
       defaultAlias: () => defaultAlias(table()),
       price: alias => priceOf(alias, table()),
       effort: (model, requested) =>

@@ -50,6 +50,11 @@ export function resolveModel(alias: string | undefined, table: ModelTable): Reso
   return contributed(model, table)
 }
 
+/** True for an alias that is configured, or that a pack brings or will bring again. */
+export function knowsModel(alias: string, { models, contributed, absence }: ModelTable): boolean {
+  return Object.hasOwn(models, alias) || contributed.some(model => model.alias === alias) || absence?.(`model ${alias}`) !== undefined
+}
+
 /** Resolved models, kept as long as the table is the same. A login may end at any time: where one counts, nothing is kept. */
 export class KeptModels {
   #from: ModelTable | undefined

@@ -24,8 +24,8 @@ export function poolOf(config: Config | undefined): Pool | undefined {
   return { force, ...(models ? { models } : {}), ...(first === undefined ? {} : { default_model: first }) }
 }
 
-/** Throws 40001 for a pool that cannot work. */
-export function checkPool(pool: Pool | undefined, llm: Llm): void {
+/** Throws 40001 for a pool that is none. A model that lacks its key, or whose pack is away, is there: whoever starts an agent with it hears why. */
+export function checkPool(pool: Pool | undefined, llm: Pick<Llm, 'knows'>): void {
   if (!pool) return
   const { models, default_model, force } = pool
   const problems: { path: string; message: string }[] = []
@@ -36,12 +36,8 @@ export function checkPool(pool: Pool | undefined, llm: Llm): void {
   if (force && default_model === undefined) problem('force', 'needs default_model')
   if (force && models) problem('force', 'excludes models')
   for (const alias of new Set([...Object.keys(models ?? {}), ...(default_model === undefined ? [] : [default_model])])) {
-    if (alias === 'primary') continue
-    try {
-      llm.resolve(alias)
-    } catch {
-      problem(models && Object.hasOwn(models, alias) ? `models.${alias}` : 'default_model', 'no such model')
-    }
+    if (alias === 'primary' || llm.knows(alias)) continue
+    problem(models && Object.hasOwn(models, alias) ? `models.${alias}` : 'default_model', 'no such model')
   }
   if (problems.length > 0) throw invalid(problems)
 }

@@ -25,6 +25,7 @@ export function scriptedLlm(...replies: readonly Reply[]): ScriptedLlm {
   const { requests, arrived, stream } = replyScript(...replies)
   const llm: Llm = {
     resolve: alias => ({ ...testModel, ...(alias === undefined ? {} : { alias }) }),
+    knows: () => true,
     defaultAlias: () => 'test',
     price: () => undefined,
     effort: (_model, requested) => requested ?? 'off',

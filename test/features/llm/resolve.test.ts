@@ -199,6 +199,17 @@ test('no alias means the configured default, and a contributed model only when n
   refused(llm, undefined, ModelUnresolved, { model_id: 'vanished' })
 })
 
+test('an alias is known whatever keeps it from being used', async t => {
+  const keyless = { ...record, provider: 'keyless' }
+  const llm = await start(t, { providers: { keyless: { base_url: 'http://h' } }, models: { keyless, lost: record } }, { models: [demo] })
+
+  refused(llm, 'keyless', NoCredential, { provider_id: 'keyless' })
+  assert.deepEqual(
+    ['keyless', 'lost', 'demo', 'other'].filter(alias => llm.knows(alias)),
+    ['keyless', 'lost', 'demo']
+  )
+})
+
 test('a contributed model works without any provider, and a configured alias of the same name wins', async t => {
   const adapters = [adapter('compat_chat'), adapter('demo', { needs_credential: false, needs_base_url: false })]
   const config: Record<string, unknown> = {}

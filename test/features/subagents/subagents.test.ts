@@ -8,7 +8,7 @@ import { openSide } from '../../../features/fork/index.ts'
 import fork from '../../../features/fork/pack.ts'
 import type { Histories } from '../../../features/history/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
-import { type LlmRequest, noUsage } from '../../../features/llm/index.ts'
+import { Llm, type LlmRequest, NoCredential, noUsage } from '../../../features/llm/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { abortPrompt } from '../../../features/prompts/index.ts'
 import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
@@ -22,8 +22,8 @@ import tasks from '../../../features/tasks/pack.ts'
 import tools from '../../../features/tools/pack.ts'
 import { readTranscript } from '../../../features/transcript/index.ts'
 import transcript from '../../../features/transcript/pack.ts'
-import { definePack } from '../../../kernel/index.ts'
-import type { TestContextLike } from '../../../kernel/testing.ts'
+import { AppError, definePack } from '../../../kernel/index.ts'
+import { stub, type TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { failure, type Reply, type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -582,6 +582,25 @@ test('a pool of models that cannot work keeps sessions from being made', async t
   const refused = await scene.call(createSession, { body: { metadata: { cwd: scene.cwd } } })
   assert.equal(refused.code, 40001)
   assert.equal(refused.details?.[0]?.path, 'secondary_model.default_model')
+})
+
+test('a model of the pool that lacks its key keeps no session from being made', async t => {
+  const home = await freshDir()
+  await writeFile(
+    join(home, 'config.toml'),
+    '[experimental]\nsecondary-model = true\n[secondary_model]\ndefault_model = "a"\n[secondary_model.models]\na = "quick"\nb = "slow"\n'
+  )
+  const scripted = scriptedLlm('ok')
+  const resolve = () => {
+    throw new AppError(NoCredential)
+  }
+  const llm = { ...scripted, pack: stub(Llm, { ...scripted.llm, resolve, knows: alias => alias === 'a' }) }
+  const scene = await start(t, llm, { home, packs: [config, ...packs], session_id: 'session_none' })
+  const refused = await scene.call(createSession, { body: { metadata: { cwd: scene.cwd } } })
+  assert.deepEqual(
+    refused.details?.map(({ path }) => path),
+    ['secondary_model.models.b']
+  )
 })
 
 test('the model of a subagent is one of the pool', async t => {
