@@ -38,7 +38,7 @@ export function changeProvider(file: Table, from: string, body: ReplaceBody, res
   if (file.default_provider === from) file.default_provider = to
   const moved = typeof file.default_model === 'string' ? moves.get(file.default_model) : undefined
   if (moved !== undefined) file.default_model = moved
-  movePool(file, moves)
+  movePool(file, moves, [from])
 }
 
 /** Removes a provider with its aliases; default pointers stay. Throws 40412, 40003. */

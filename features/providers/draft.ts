@@ -19,6 +19,8 @@ export class Draft {
   /** Aliases of each provider. */
   readonly #owned = new Map<unknown, Set<string>>()
   readonly #gone = new Set<string>()
+  /** Providers that were taken out or asked for their models. */
+  readonly #touched = new Set<string>()
 
   constructor(table: Table) {
     this.#providers = rowsOf(table, 'providers')
@@ -67,6 +69,7 @@ export class Draft {
   /** Takes a provider out; answers how many aliases went with it. */
   withdraw(id: string): number {
     const gone = [...this.#ownedBy(id)]
+    this.#touched.add(id)
     this.#drop(id, gone)
     this.#providers.delete(id)
     return gone.length
@@ -82,7 +85,7 @@ export class Draft {
     const known = rowsOf(table, 'providers')
     putRows(table, 'providers', this.#providers)
     putRows(table, 'models', this.#models)
-    movePool(table, gone)
+    movePool(table, gone, this.#touched)
     if (!clearing) return
     if (typeof default_model === 'string' && gone.has(default_model)) delete table.default_model
     if (typeof default_provider === 'string' && known.has(default_provider) && !this.#providers.has(default_provider)) {
@@ -93,6 +96,7 @@ export class Draft {
   /** `next` answers the record of a model; the one that was there when nothing changes. */
   #write(id: string, found: readonly FoundModel[], next: (one: FoundModel, before: Table | undefined) => Table): AliasChange {
     if (found.length === 0) return { changed: false, added: 0, removed: 0 }
+    this.#touched.add(id)
     const below = aliasOf(id, '')
     const aliases = this.#ownedBy(id)
     const listed = new Set<string>()

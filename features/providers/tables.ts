@@ -68,25 +68,34 @@ export async function save<T>(config: Pick<Config, 'update'>, change: (file: Tab
 /** Old alias to its new name; undefined: it is gone. */
 export type Moves = ReadonlyMap<string, string | undefined>
 
-/** Renamed aliases are replaced, vanished ones leave the pool; without its default model the whole section goes. */
-export function movePool(file: Table, moves: Moves): void {
+/**
+ * Renamed aliases are replaced, vanished ones leave the pool; without its default model the whole section goes. `ids` are the providers that
+ * the change is about: what the pool says of a model of theirs that went in an earlier change goes, too. The models of `file` are the new ones.
+ */
+export function movePool(file: Table, moves: Moves, ids: Iterable<string>): void {
   const pool = file.secondary_model
-  if (moves.size === 0 || !isTable(pool)) return
+  if (!isTable(pool)) return
+  const models = isTable(file.models) ? file.models : {}
+  const below = Array.from(ids, id => `${id}/`)
+  const nameOf = (alias: string) => {
+    if (moves.has(alias)) return moves.get(alias)
+    return below.some(start => alias.startsWith(start)) && !Object.hasOwn(models, alias) ? undefined : alias
+  }
   for (const key of ['default_model', 'model']) {
     const alias = pool[key]
-    if (typeof alias !== 'string' || !moves.has(alias)) continue
-    const next = moves.get(alias)
-    if (next === undefined) {
+    if (typeof alias !== 'string') continue
+    const name = nameOf(alias)
+    if (name === undefined) {
       delete file.secondary_model
       return
     }
-    pool[key] = next
+    pool[key] = name
   }
   if (isTable(pool.models)) {
     pool.models = Object.fromEntries(
       Object.entries(pool.models).flatMap(([alias, text]) => {
-        const next = moves.has(alias) ? moves.get(alias) : alias
-        return next === undefined ? [] : [[next, text]]
+        const name = nameOf(alias)
+        return name === undefined ? [] : [[name, text]]
       })
     )
   }

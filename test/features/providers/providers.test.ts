@@ -327,6 +327,21 @@ test('a rename to the same id is none; to a bad, taken or colliding one it is re
   assert.equal((await put('old', { new_id: 'old' })).code, 0)
 })
 
+test('delete and rename take out of the pool, too, what a replace had dropped before', async t => {
+  const toml = hand.replace('[secondary_model]\ndefault_model = "old/a"', '[secondary_model]\ndefault_model = "last/x"')
+  const { call, file } = await start(t, { toml })
+  const form = { type: 'compat_chat' as const, models: [{ model: 'a', max_context_size: 5 }] }
+  const pool = async () => (await file()).secondary_model as { models: Record<string, string> } | undefined
+
+  await call(replaceProvider, { params: params('old'), body: form })
+  await call(replaceProvider, { params: params('old'), body: { ...form, new_id: 'new' } })
+  assert.deepEqual((await pool())?.models, { 'new/a': 'cheap', 'last/x': 'third' })
+
+  await call(replaceProvider, { params: params('last'), body: form })
+  await call(deleteProvider, { params: params('last') })
+  assert.equal(await pool(), undefined)
+})
+
 test('delete answers 204 without a body, takes the aliases and their place in the pool, and leaves the defaults', async t => {
   const { call, rest, file, toml } = await start(t, { toml: hand })
 
