@@ -14,16 +14,25 @@ import {
 const TIMEOUT_MS = 10_000
 const LIMIT_BYTES = 2 * 1024 * 1024
 
+interface ProblemFacts {
+  readonly credential?: boolean
+  readonly status?: number
+  readonly cause?: unknown
+}
+
 /** Why nobody answered with a document; its message may be shown. */
 export class FetchProblem extends Error {
   /** HTTP 401, 402 or 403: another key may work. */
   readonly credential: boolean
+  /** Of an answer that was none of success. */
+  readonly status: number | undefined
   /** Nothing was sent: the server runs offline. */
   readonly offline: boolean
 
-  constructor(message: string, { credential = false, cause }: { readonly credential?: boolean; readonly cause?: unknown } = {}) {
+  constructor(message: string, { credential = false, status, cause }: ProblemFacts = {}) {
     super(message.slice(0, 300), cause === undefined ? undefined : { cause })
     this.credential = credential
+    this.status = status
     this.offline = cause instanceof OutboundRefused
   }
 }
@@ -56,8 +65,8 @@ export async function fetchJson(
   signal.throwIfAborted()
   if (timeout.aborted) throw late()
   if (status === 401 || status === 402 || status === 403)
-    throw new FetchProblem(`the credential was refused (HTTP ${status})`, { credential: true })
-  if (!good) throw new FetchProblem(`answered HTTP ${status}`)
+    throw new FetchProblem(`the credential was refused (HTTP ${status})`, { credential: true, status })
+  if (!good) throw new FetchProblem(`answered HTTP ${status}`, { status })
   if (Buffer.byteLength(text) >= limitBytes) throw new FetchProblem(`the answer is not smaller than ${limitBytes} bytes`)
   try {
     return JSON.parse(withoutSecrets(text, secretsSent(url, headers)))

@@ -3,12 +3,14 @@ import {
   type LlmAdapter,
   type LlmLogin,
   type ModelListRequest,
+  type ModelServer,
   modelListRequest,
   nonBlank,
   type ProviderRecord,
   providerKey,
   providerToken,
   providerUrl,
+  type TokenOptions,
   type Upstream
 } from '../llm/index.ts'
 import { type FoundModel, readModelList } from './discovery.ts'
@@ -57,24 +59,41 @@ export async function askProvider(
   parts: SourceParts,
   signal: AbortSignal
 ): Promise<FoundModel[]> {
-  return askModelList(parts.upstream, await questionTo(id, record, by, parts, signal), signal)
+  return readModelList(await answerOf(id, record, by, parts, signal))
 }
 
-/** The request for the models of a provider. Rejects with FetchProblem. */
-async function questionTo(
+/** What a provider answers to the question for its models. A token of its login that is refused is renewed once. Rejects with FetchProblem. */
+async function answerOf(
   id: string,
   record: ProviderRecord,
   by: 'key' | 'login',
-  { login, adapters, user_agent }: SourceParts,
+  parts: SourceParts,
   signal: AbortSignal
-): Promise<ModelListRequest> {
+): Promise<unknown> {
   const base_url = providerUrl(record)
   if (base_url === undefined) throw new FetchProblem('it has no base_url')
   if (!URL.canParse(base_url)) throw new FetchProblem('its base_url is not an http(s) address')
-  const api_key = by === 'login' ? await tokenOf(id, login(id), signal) : record.auth === 'none' ? undefined : providerKey(record)
+  const ask = (api_key: string | undefined, bearer: boolean) => {
+    const { url, headers } = questionTo(record, { base_url, api_key, bearer }, parts)
+    return fetchJson(parts.upstream, url, headers, signal)
+  }
+  if (by === 'key') {
+    const api_key = record.auth === 'none' ? undefined : providerKey(record)
+    return ask(api_key, api_key === providerToken(record))
+  }
+  const token = await tokenOf(id, parts.login(id), { signal })
+  try {
+    return await ask(token, true)
+  } catch (error) {
+    if (!(error instanceof FetchProblem && error.status === 401)) throw error
+    return ask(await tokenOf(id, parts.login(id), { signal, force: true, refused: token }), true)
+  }
+}
+
+/** The request for the models of a provider. */
+function questionTo(record: ProviderRecord, server: ModelServer, { adapters, user_agent }: SourceParts): ModelListRequest {
   const type = nonBlank(record.type) ?? 'compat_chat'
-  const ask = adapters().find(({ protocol }) => protocol === type)?.modelList ?? modelListRequest
-  const { url, headers } = ask({ base_url, api_key, bearer: by === 'login' || api_key === providerToken(record) })
+  const { url, headers } = (adapters().find(({ protocol }) => protocol === type)?.modelList ?? modelListRequest)(server)
   const own = Object.entries(record.custom_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
   return { url, headers: { ...headers, 'user-agent': user_agent, ...Object.fromEntries(own) } }
 }
@@ -89,8 +108,10 @@ export async function probeProvider(
   const failed = (problem: string, refused = false, offline = false): Probed => ({ ok: false, problem, refused, offline })
   if (!record) return failed('it is not configured')
   try {
-    const { url, headers } = await questionTo(id, record, record.oauth ? 'login' : 'key', parts, signal)
-    const answer = (await fetchJson(parts.upstream, url, headers, signal)) as { data?: unknown; models?: unknown } | null
+    const answer = (await answerOf(id, record, record.oauth ? 'login' : 'key', parts, signal)) as {
+      data?: unknown
+      models?: unknown
+    } | null
     const list = answer?.data ?? answer?.models
     return { ok: true, models: Array.isArray(list) ? list.length : 0 }
   } catch (error) {
@@ -99,10 +120,10 @@ export async function probeProvider(
   }
 }
 
-async function tokenOf(id: string, login: LlmLogin | undefined, signal: AbortSignal): Promise<string> {
-  const given = login?.status(id) === 'authenticated' ? login.accessToken(id, { signal }) : undefined
+async function tokenOf(id: string, login: LlmLogin | undefined, options: TokenOptions & { readonly signal: AbortSignal }): Promise<string> {
+  const given = login?.status(id) === 'authenticated' ? login.accessToken(id, options) : undefined
   const token = await given?.catch((error: Error) => {
-    signal.throwIfAborted()
+    options.signal.throwIfAborted()
     throw new FetchProblem(error.message, { cause: error })
   })
   if (token === undefined) throw new FetchProblem('it is not logged in', { credential: true })

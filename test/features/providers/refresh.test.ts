@@ -1,7 +1,7 @@
 /** The refresh routes against a real HTTP server in place of a provider or a registry. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LlmAdapters } from '../../../features/llm/index.ts'
+import { LlmAdapters, type LlmLogin } from '../../../features/llm/index.ts'
 import {
   modelCatalogChanged,
   ProviderMissing,
@@ -357,6 +357,29 @@ oauth = { storage = "file", key = "svc-code" }
   await kernel.unload('logins')
   assert.deepEqual((await call(refreshLogins)).data.failed, [{ provider: 'managed:svc-code', reason: 'it is not logged in' }])
   assert.equal((await call(readAuth)).data.managed_provider?.status, 'unauthenticated')
+})
+
+test('a token of a login that is refused is renewed once, and the question asked again', async t => {
+  let good = 'new'
+  const { url, asked } = await listServer(t, ({ headers }) =>
+    headers.authorization === `Bearer ${good}` ? { data: [{ id: 'm', context_length: 10 }] } : 401
+  )
+  const given: unknown[] = []
+  const accessToken: LlmLogin['accessToken'] = async (_id, { force = false, refused }) => {
+    given.push([force, refused])
+    return force ? 'new' : 'old'
+  }
+  const toml = `${quiet}[providers.one]\nbase_url = "${url}"\noauth = { storage = "file", key = "svc-code" }\n`
+  const { call } = await start(t, { toml, more: [logins({ status: () => 'authenticated', accessToken })] })
+
+  assert.deepEqual((await call(refreshLogins)).data.failed, [])
+  assert.deepEqual(given, [
+    [false, undefined],
+    [true, 'old']
+  ])
+  good = 'another'
+  assert.deepEqual((await call(refreshLogins)).data.failed, [{ provider: 'one', reason: 'the credential was refused (HTTP 401)' }])
+  assert.equal(asked.length, 4)
 })
 
 test('what a login says of its failure is cut', async t => {
