@@ -13,6 +13,7 @@ import {
   boundState,
   changed,
   disabledTools,
+  inForce,
   PromptDateSlot,
   promptRecord,
   type RenderedPrompt,
@@ -67,13 +68,13 @@ export class AgentBinding {
   }
 
   get settings(): AgentSettings {
-    return this.#settings
+    return inForce(this.#settings, this.#deps.llm)
   }
 
   /** True when something changed; recorded before it counts. */
   async configure(change: Partial<AgentSettings>): Promise<boolean> {
     if (Object.keys(change).length === 0) return false // as most prompts have it
-    const next = changed(this.#settings, change, this.#deps.llm, this.#deps.profiles(this.#host.session))
+    const next = changed(this.settings, change, this.#deps.llm, this.#deps.profiles(this.#host.session))
     if (sameSettings(next, this.#settings)) return false
     await this.#history.append(settingsRecord.of(next))
     this.#settings = next
@@ -82,12 +83,12 @@ export class AgentBinding {
   }
 
   model(): ResolvedModel {
-    return this.#deps.llm.resolve(this.#settings.model)
+    return this.#deps.llm.resolve(this.settings.model)
   }
 
   /** Empty until a model is bound. `max`: window of the model (the default one while unbound); undefined when there is none. */
   limits(): { readonly max: number | undefined; readonly effort: string } {
-    const { model: bound, thinking } = this.#settings
+    const { model: bound, thinking } = this.settings
     try {
       const model = this.model()
       const max = model.max_input_size ?? model.max_context_size
@@ -108,7 +109,7 @@ export class AgentBinding {
   async forTurn(looked?: Promise<LookedUp | undefined>): Promise<TurnBinding> {
     const records: HistoryRecord[] = []
     try {
-      const settings = bound(this.#settings, this.#deps.llm)
+      const settings = bound(this.settings, this.#deps.llm)
       if (!sameSettings(settings, this.#settings)) records.push(settingsRecord.of(settings))
       this.#settings = settings
       const profile = this.#limitTools()

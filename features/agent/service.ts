@@ -104,6 +104,8 @@ export type TurnOutcome = Omit<PromptOutcome, 'prompt_id'>
 export interface AgentSettings {
   /** Model alias; undefined until bound. */
   readonly model?: string
+  /** Nobody chose the model: it was the default one when a turn needed one. While there is none of that name, the default one of now counts. */
+  readonly model_by_default?: boolean
   /** Effort level; undefined = default of the model. */
   readonly thinking?: string
   readonly profile?: string

@@ -11,6 +11,7 @@ export const settingsRecord = defineRecord(
   'agent.settings',
   Type.Object({
     model: Type.Optional(Type.String()),
+    model_by_default: Type.Optional(Type.Boolean({ description: 'nobody chose the model' })),
     thinking: Type.Optional(Type.String()),
     profile: Type.Optional(Type.String()),
     disabled_tools: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String())))
@@ -130,8 +131,9 @@ export function changed(
   llm: Llm,
   profiles: readonly AgentProfile[]
 ): AgentSettings {
+  const { model_by_default: _, ...chosen } = current
   const next: AgentSettings = {
-    ...current,
+    ...(change.model === undefined ? current : chosen),
     ...change,
     ...(change.thinking === undefined ? {} : { thinking: change.thinking.toLowerCase() })
   }
@@ -163,10 +165,20 @@ function usable(llm: Llm, alias: string | undefined): ResolvedModel | undefined 
 /** Settings with what the first turn binds: the default profile and the default model. Throws when there is no model. */
 export function bound(current: AgentSettings, llm: Llm): AgentSettings {
   if (current.model !== undefined && current.profile !== undefined) return current
-  return { ...current, profile: current.profile ?? defaultProfile, model: current.model ?? llm.resolve().alias }
+  const model = current.model === undefined ? { model: llm.resolve().alias, model_by_default: true } : {}
+  return { ...current, profile: current.profile ?? defaultProfile, ...model }
+}
+
+/** Settings as they count now: a model that nobody chose and that is gone, as after a rename, gives way to the default one. */
+export function inForce(settings: AgentSettings, llm: Pick<Llm, 'knows' | 'defaultAlias'>): AgentSettings {
+  const { model, model_by_default } = settings
+  if (!model_by_default || model === undefined || llm.knows(model)) return settings
+  const next = llm.defaultAlias()
+  return next !== undefined && llm.knows(next) ? { ...settings, model: next } : settings
 }
 
 export function sameSettings(a: AgentSettings, b: AgentSettings): boolean {
-  const key = (settings: AgentSettings) => JSON.stringify([settings.model, settings.thinking, settings.profile, settings.disabled_tools])
+  const key = (settings: AgentSettings) =>
+    JSON.stringify([settings.model, settings.model_by_default, settings.thinking, settings.profile, settings.disabled_tools])
   return key(a) === key(b)
 }
