@@ -4,6 +4,7 @@ import {
   type EventDecoder,
   errorIn,
   type FinishReason,
+  firstAnswer,
   type LlmPart,
   listOf,
   recordOf,
@@ -101,7 +102,7 @@ export class ChatDecoder implements EventDecoder {
   }
 }
 
-const firstChoice = (chunk: object) => recordOf(listOf(recordOf(chunk).choices)[0])
+const firstChoice = (chunk: object) => firstAnswer(recordOf(chunk).choices)
 
 /** Content is a text, or a list of parts among which some upstreams put their thinking. */
 function contentOf(content: unknown): { readonly text: string; readonly thinking: string } {

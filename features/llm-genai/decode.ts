@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import {
   type EventDecoder,
   errorIn,
+  firstAnswer,
   type LlmPart,
   listOf,
   ResponseIds,
@@ -18,7 +19,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** The error that a chunk reports, or that its finish reason amounts to. */
 export function failureOf(chunk: object): unknown {
-  const { finishReason, finishMessage } = recordOf(listOf(recordOf(chunk).candidates)[0])
+  const { finishReason, finishMessage } = firstAnswer(recordOf(chunk).candidates)
   if (!brokenCalls.includes(text(finishReason))) return errorIn(chunk)
   return {
     type: 'server_error',
@@ -51,7 +52,7 @@ export class GenaiDecoder implements EventDecoder {
     if (usageMetadata) this.#usage = { ...this.#usage, ...recordOf(usageMetadata) }
     const blocked = reasonIn(recordOf(promptFeedback).blockReason)
     this.#blocked ||= blocked !== undefined
-    const { content, finishReason } = recordOf(listOf(candidates)[0])
+    const { content, finishReason } = firstAnswer(candidates)
     for (const part of listOf(recordOf(content).parts)) this.#part(recordOf(part), parts)
     this.#reason = blocked ?? reasonIn(finishReason) ?? this.#reason
   }

@@ -57,4 +57,4 @@ export {
   videoNotice,
   withoutRefused
 } from './wire.ts'
-export { listOf, parseJson, recordOf, stringOf, tokenCount } from './wire-values.ts'
+export { firstAnswer, listOf, parseJson, recordOf, stringOf, tokenCount } from './wire-values.ts'

@@ -37,3 +37,12 @@ export function listOf(value: unknown): readonly unknown[] {
 export function stringOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
+
+/** Of several answers that an upstream gives side by side, the first: the entry that says so, or says nothing of its place. */
+export function firstAnswer(list: unknown): Readonly<Record<string, unknown>> {
+  return (
+    listOf(list)
+      .map(recordOf)
+      .find(({ index }) => (index ?? 0) === 0) ?? noFields
+  )
+}

@@ -22,6 +22,20 @@ const ids = () => {
 }
 const call = (fields: Record<string, unknown>) => ({ tool_calls: [fields] })
 
+test('of several choices the first is the answer, in whatever chunks and order they come', () => {
+  const decoder = new ChatDecoder({ model: 'm' }, ids())
+  const parts: LlmPart[] = []
+  const feed = (...choices: object[]) => decoder.feed({ choices }, parts)
+  feed({ index: 1, delta: { content: 'other' } })
+  feed({ index: 1, delta: { content: ' one' } }, { index: 0, delta: { content: 'this' } })
+  feed({ index: 1, delta: {}, finish_reason: 'length' })
+  const early = decoder.finished
+  feed({ delta: { content: ' one' }, finish_reason: 'stop' })
+
+  assert.deepEqual([joined(parts, 'text'), early, decoder.finished], ['this one', false, true])
+  assert.equal(failureOf({ choices: [{ index: 1, delta: {}, finish_reason: 'error' }] }), undefined)
+})
+
 test('the first field that carries reasoning is the one that counts', () => {
   const parts = decode([{ reasoning: 'a' }, { reasoning: 'b', reasoning_content: 'x' }])
 

@@ -27,6 +27,22 @@ async function bench(t: TestContextLike, replies: readonly (readonly Step[])[], 
 const raw = (...chunks: readonly object[]): Step => ({ raw: chunks.map(chunk => `data: ${JSON.stringify(chunk)}\n\n`).join('') })
 const parts = (...given: readonly object[]) => ({ candidates: [{ content: { parts: given } }] })
 
+test('of several candidates the first is the answer', async t => {
+  const other = (text: string, more: object = {}) => ({ index: 1, content: { parts: [{ text }] }, ...more })
+  const { run } = await bench(t, [
+    [
+      raw({ candidates: [other('other', { finishReason: 'MALFORMED_FUNCTION_CALL' })] }),
+      raw({ candidates: [other(' one'), { index: 0, content: { parts: [{ text: 'this one' }] }, finishReason: 'STOP' }] }),
+      { end: true }
+    ]
+  ])
+
+  const found = await run()
+
+  assert.deepEqual(found[0], { type: 'text', text: 'this one' })
+  assert.deepEqual(found.at(-1), { type: 'finish', reason: 'completed', raw_reason: 'STOP' })
+})
+
 test('signatures stay with what they came with: thoughts, answers, calls', async t => {
   const { run } = await bench(t, [
     [
