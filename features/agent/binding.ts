@@ -74,6 +74,7 @@ export class AgentBinding {
   /** True when something changed; recorded before it counts. */
   async configure(change: Partial<AgentSettings>): Promise<boolean> {
     if (Object.keys(change).length === 0) return false // as most prompts have it
+    if (change.model !== undefined) await this.#deps.llm.lookUp(change.model)
     const next = changed(this.settings, change, this.#deps.llm, this.#deps.profiles(this.#host.session))
     if (sameSettings(next, this.#settings)) return false
     await this.#history.append(settingsRecord.of(next))

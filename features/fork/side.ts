@@ -20,7 +20,7 @@ export const isSide = (agent: AgentHost): boolean => agent.record.labels?.side =
 /** Throws what keeps the main agent's model from being used (40110 to 40113). A turn of the main agent goes on. */
 export async function openSideConversation({ agents, histories, llm }: SidePorts, session: Session): Promise<AgentHost> {
   session.assertWritable()
-  if (!session.agent('main')) llm.resolve() // a side conversation that is refused must not bring a main agent
+  if (!session.agent('main')) await llm.lookUp() // a side conversation that is refused must not bring a main agent
   const main = await agents.main(session.id)
   main.model()
   const { model, thinking, profile } = main.settings()

@@ -99,6 +99,15 @@ export default definePack({
 
     ctx.provide(Llm, {
       resolve: alias => kept.resolve(alias, table()),
+      async lookUp(alias) {
+        try {
+          return kept.resolve(alias, table())
+        } catch (error) {
+          if (!AppError.is(error) || (error.code !== NoProvider.code && error.code !== ModelUnresolved.code)) throw error
+          await config.reload()
+          return kept.resolve(alias, table())
+        }
+      },
       knows: alias => knowsModel(alias, table()),
       defaultAlias: () => defaultAlias(table()),
       price: alias => priceOf(alias, table()),

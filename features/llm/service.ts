@@ -106,6 +106,8 @@ export const LlmModels = extensionPoint<ContributedModel>('llm-models', undefine
 export interface Llm {
   /** Resolves an alias, or the default model. Throws 40110, 40111, 40112 (its login was refused), 40113 (with details). */
   resolve(alias?: string): ResolvedModel
+  /** As `resolve`; what is unknown is looked for in the configuration file once more: another server may have written it just now. */
+  lookUp(alias?: string): Promise<ResolvedModel>
   /** True for an alias that there is, whatever keeps it from being used now. */
   knows(alias: string): boolean
   /** Default alias, if any: configured `default_model`, else a contributed fallback. */

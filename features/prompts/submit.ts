@@ -35,7 +35,7 @@ export async function submit(session_id: string, body: SubmitBody, ports: Submit
   const there = await agentOf(session, ports.agents, body.agent_id)
   if (body.prompt_id !== undefined) there?.checkPromptId(body.prompt_id)
   const model = body.model || undefined // empty: as the agent has it
-  ports.llm.resolve(model ?? there?.settings().model)
+  await ports.llm.lookUp(model ?? there?.settings().model)
   const agent = there ?? (await ports.agents.of(await session.main()))
   await override(session, agent, { ...body, model }, ports)
   const content = await commitMedia(agent.host, body.content, ports)

@@ -99,7 +99,7 @@ export default definePack({
       await checkMessageMedia(session, attachments, ports)
       session.assertWritable()
       const there = session.agent('main')
-      llm.resolve(there && (await agents.of(there)).settings().model)
+      await llm.lookUp(there && (await agents.of(there)).settings().model)
       const text = await called(skills, skill, { session, args, trigger: 'user-slash' }, ctx.newId())
       const host = await session.main()
       const agent = await agents.of(host)

@@ -9,11 +9,13 @@ export interface LlmPortOptions {
   readonly packs?: readonly Pack[]
   /** Sections by name: `{ providers: {...}, models: {...} }`; read at every call, so a test may put another section there. */
   readonly config?: Record<string, unknown>
+  /** The file is looked at once more. */
+  readonly reload?: () => void
   readonly now?: () => Date
 }
 
 /** Starts the kernel and hands out the service. */
-export async function startLlm(t: TestContextLike, { packs = [], config = {}, now }: LlmPortOptions): Promise<Llm> {
+export async function startLlm(t: TestContextLike, { packs = [], config = {}, reload, now }: LlmPortOptions): Promise<Llm> {
   let found: Llm | undefined
   const user = definePack({
     name: 'llm-user',
@@ -29,6 +31,7 @@ export async function startLlm(t: TestContextLike, { packs = [], config = {}, no
       return asked++ // it may have changed each time
     },
     get: section => (config[section.name] ?? section.default) as never,
+    reload: async () => reload?.(),
     diagnostics: () => []
   })
   await startTestKernel(t, { packs: [values, llm, ...packs, user], ...(now && { now }) })

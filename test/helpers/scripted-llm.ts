@@ -25,6 +25,9 @@ export function scriptedLlm(...replies: readonly Reply[]): ScriptedLlm {
   const { requests, arrived, stream } = replyScript(...replies)
   const llm: Llm = {
     resolve: alias => ({ ...testModel, ...(alias === undefined ? {} : { alias }) }),
+    async lookUp(alias) {
+      return this.resolve(alias)
+    },
     knows: () => true,
     defaultAlias: () => 'test',
     price: () => undefined,

@@ -33,7 +33,7 @@ const adapter = (protocol: string, more: Partial<LlmAdapter> = {}): LlmAdapter =
 function start(
   t: TestContextLike,
   config: Record<string, unknown>,
-  { models = [], adapters }: { models?: ContributedModel[]; adapters?: LlmAdapter[] } = {}
+  { models = [], adapters, reload }: { models?: ContributedModel[]; adapters?: LlmAdapter[]; reload?: () => void } = {}
 ) {
   const contributor = definePack({
     name: 'contributor',
@@ -42,7 +42,7 @@ function start(
       for (const item of models) ctx.contribute(LlmModels, item)
     }
   })
-  return startLlm(t, { packs: [contributor], config })
+  return startLlm(t, { packs: [contributor], config, ...(reload && { reload }) })
 }
 
 const demo: ContributedModel = {
@@ -208,6 +208,21 @@ test('an alias is known whatever keeps it from being used', async t => {
     ['keyless', 'lost', 'demo', 'other'].filter(alias => llm.knows(alias)),
     ['keyless', 'lost', 'demo']
   )
+})
+
+test('what is unknown is looked for once more in the file that another server may have written', async t => {
+  const config: Record<string, unknown> = {}
+  let looked = 0
+  const reload = () => {
+    looked++
+    Object.assign(config, { providers: { p: provider }, models: { m: record } })
+  }
+  const llm = await start(t, config, { reload })
+
+  assert.equal((await llm.lookUp('m')).name, 'm')
+  await llm.lookUp('m')
+  assert.equal(looked, 1)
+  await assert.rejects(llm.lookUp('gone'), { code: ModelUnresolved.code })
 })
 
 test('a contributed model works without any provider, and a configured alias of the same name wins', async t => {

@@ -65,6 +65,25 @@ test('a missing provider and an unknown model are told by the prompt call', asyn
   await agent.settled(1)
 })
 
+test('a model that is found when it is looked for once more takes the prompt', async t => {
+  const scripted = scriptedLlm('x')
+  let found = false
+  const resolve: Llm['resolve'] = alias => {
+    if (alias === 'new' && !found) throw new AppError(ModelUnresolved)
+    return scripted.llm.resolve(alias)
+  }
+  const lookUp: Llm['lookUp'] = async alias => {
+    found = true
+    return resolve(alias)
+  }
+  const agent = await startAgent(t, { ...scripted, pack: stub(Llm, { ...scripted.llm, resolve, lookUp }) })
+  const params = { session_id: agent.session_id }
+
+  assert.equal((await agent.call(submitPrompt, { params, body: { content: text('x'), model: 'new' } })).code, 0)
+  await agent.settled(1)
+  assert.equal(scripted.requests[0]?.model.alias, 'new')
+})
+
 test('overrides apply before the prompt runs and stay', async t => {
   const modes: string[] = []
   const permissions = stub(Permissions, {
