@@ -133,8 +133,7 @@ class Pools {
     try {
       const { statusCode, headers: answered, body } = await untilAborted(reply, signal)
       const flattened = flat(answered)
-      const encoding = flattened['content-encoding'] ?? 'identity'
-      return { status: statusCode, headers: flattened, body: encoding === 'identity' ? body : await decoded(body, encoding) }
+      return { status: statusCode, headers: flattened, body: await decoded(body, flattened['content-encoding'] ?? '') }
     } catch (error) {
       // A tunnel that is being opened does not hear of the abort; what comes out of it later is let go.
       if (signal.aborted) reply.then(({ body }) => body.destroy()).catch(() => undefined)
@@ -167,7 +166,7 @@ function flat(headers: Readonly<Record<string, string | string[] | undefined>>):
   return found
 }
 
-/** Reads at most `limit` bytes of a body as text, for at most `wait_ms`, and lets the rest go. A body that breaks off counts as far as it came. */
+/** Reads at most `limit` bytes of a body as text, for at most `wait_ms`, and lets the rest go. A byte order mark is none of the text. A body that breaks off counts as far as it came. */
 export async function readText(body: Readable, limit = 64 * 1024, wait_ms = 10_000): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
@@ -183,14 +182,20 @@ export async function readText(body: Readable, limit = 64 * 1024, wait_ms = 10_0
   } finally {
     clearTimeout(timer)
   }
-  return Buffer.concat(chunks).toString('utf8', 0, limit)
+  return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, limit))
 }
+
+/** Nobody compresses more often. */
+const MAX_ENCODINGS = 4
 
 /**
  * The body in plain bytes, where somebody on the way compressed it although requests ask for none; one in an encoding that nobody here
  * knows comes back as it is. What breaks it breaks the result.
  */
-async function decoded(body: Readable, encoding: string): Promise<Readable> {
+async function decoded(body: Readable, header: string): Promise<Readable> {
+  const encodings = header.split(',').map(name => name.trim().toLowerCase())
+  const applied = encodings.filter(name => name !== '' && name !== 'identity')
+  if (applied.length === 0 || applied.length > MAX_ENCODINGS) return body
   const { createBrotliDecompress, createUnzip } = await import('node:zlib')
   const open: Readonly<Record<string, () => Transform>> = {
     gzip: createUnzip,
@@ -198,8 +203,7 @@ async function decoded(body: Readable, encoding: string): Promise<Readable> {
     deflate: createUnzip,
     br: createBrotliDecompress
   }
-  const name = encoding.trim().toLowerCase()
-  if (!Object.hasOwn(open, name)) return body
+  if (!applied.every(name => Object.hasOwn(open, name))) return body
   // Whoever reads the result learns of the error there.
-  return pipeline(body, open[name]!(), () => undefined)
+  return applied.reduceRight<Readable>((outer, name) => pipeline(outer, open[name]!(), () => undefined), body)
 }

@@ -93,6 +93,13 @@ test('a refused key is told from other failures: another one may work', async t 
   }
 })
 
+test('a byte order mark in front of an answer is none of it', async t => {
+  const { ask, asked } = await scene(t)
+  const answer = ask()
+  ;(await asked).end('\uFEFF{"data":[]}')
+  assert.deepEqual(await answer, { data: [] })
+})
+
 test('an answer ends below the limit', async t => {
   const { ask, asked } = await scene(t)
   const answer = ask(never, 10)
