@@ -66,7 +66,7 @@ export async function readLayers(cwd: string | undefined, ports: LayerPorts): Pr
       }
     }
   }
-  for (const { name, plugin_id, server, config, root } of ports.plugins()?.mcpServers() ?? []) {
+  for (const { name, plugin_id, server, config, root } of (await ports.plugins()?.mcpServers()) ?? []) {
     const checked = checkConfig(config, { inferred: true })
     if ('problems' in checked) problems.push({ file: `plugin ${plugin_id}`, message: `${server}: ${sentence(checked.problems)}` })
     else {
@@ -83,7 +83,7 @@ export const layerFiles = async (cwd: string, ports: LayerPorts): Promise<readon
 /** Another text whenever one of the files has come, gone or changed, or another file counts. */
 export async function layersStamp(files: readonly string[], ports: LayerPorts): Promise<string> {
   const stamps = (await stampsAt(files)).map((stamp, at) => `${files[at]} ${stamp}`)
-  const plugins = ports.plugins()?.mcpServers() ?? []
+  const plugins = (await ports.plugins()?.mcpServers()) ?? []
   return [...stamps, ...plugins.map(({ name, root, config }) => `${name} ${root} ${JSON.stringify(config)}`)].join('\n')
 }
 

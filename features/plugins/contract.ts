@@ -118,6 +118,7 @@ export const pluginChanged = defineEvent({
   summary: 'A plugin was installed, switched on or off, or removed: the list is another one',
   scope: 'global',
   durable: true,
+  perServer: true,
   payload: Type.Object({})
 })
 

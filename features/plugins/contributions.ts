@@ -23,6 +23,7 @@ export function contributeHooks(ctx: Contributing & Pick<PackContext, 'home'>, l
 export function contributeSkills(ctx: Contributing, list: PluginList): void {
   ctx.contribute(SkillSources, {
     name: 'plugins',
+    refresh: () => list.refresh(),
     places: () =>
       list.active.flatMap(({ contents: { skills: places, skillInstructions } }) =>
         places.map(place => ({ ...place, instructions: skillInstructions }))

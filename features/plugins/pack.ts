@@ -1,6 +1,7 @@
 /** Wires plugins: what is installed, what it brings to sessions, the marketplace, and their routes. */
 import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
 import { createUpstream } from '../llm/index.ts'
+import { Peers, PeerTopics } from '../peers/index.ts'
 import { Skills } from '../skills/index.ts'
 import { tellCommands } from './command-events.ts'
 import {
@@ -22,13 +23,14 @@ import { Plugins } from './service.ts'
 import { sweepStaging } from './staging.ts'
 
 const marketplaceMs = 10_000
+const topic = 'plugins'
 
 export default definePack({
   name: 'plugins',
   description: 'Plugins: skills, commands, agents, hooks and MCP servers of others',
   area: 'Agent',
   needs: { info: KernelInfo },
-  optional: { skills: Skills },
+  optional: { skills: Skills, peers: Peers },
   provides: [Plugins],
   errors: [PluginMissing],
   config: Type.Object({
@@ -39,7 +41,7 @@ export default definePack({
     download_ms: Type.Integer({ minimum: 1, default: 300_000, description: 'limit of a download' }),
     silence_ms: Type.Integer({ minimum: 1, default: 30_000, description: 'a download that brings nothing for so long is given up' })
   }),
-  async setup(ctx, { info, skills }) {
+  async setup(ctx, { info, skills, peers }) {
     const dir = `${ctx.home}/plugins`
     const upstream = createUpstream(process.env, { connect_ms: 10_000, silence_ms: ctx.config.silence_ms })
     ctx.own(() => upstream.close())
@@ -51,7 +53,7 @@ export default definePack({
     }
     const store = ctx.store(installedStore, { dir: 'plugins' })
     const emitChanged = ctx.event(pluginChanged)
-    const list = new PluginList({ store, dir, installer, log: ctx.log, now: ctx.now, changed: () => emitChanged({}) })
+    const list = new PluginList({ store, dir, installer, log: ctx.log, now: ctx.now, changed: () => peers()?.tell(topic, null) })
     // Hooks of plugins decide: they are there before anything runs.
     await list.refresh()
     const shownOf = (plugin: Plugin) => {
@@ -73,6 +75,12 @@ export default definePack({
     contributeSessionStart(ctx, list, skills)
     tellCommands(ctx)
     nameHosts(ctx)
+
+    // Told where the change has been taken in: what plugins bring is there when clients hear of it.
+    ctx.own(list.onChange(() => emitChanged({})))
+    const follow = () => ctx.background(() => list.refresh())
+    // One that comes or goes may have changed something without a word.
+    ctx.contribute(PeerTopics, { topic, told: follow, joined: follow, left: follow })
 
     const ownRows = new OwnRows(ctx)
     ctx.route(listPlugins, async () => ({ plugins: (await list.all()).map(summaryOf) }))

@@ -1,5 +1,6 @@
 /** The plugins of a home: the list on disk, what each brings, and changes of it, also by other server processes. */
 import { dirname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { AppError, type DocumentStore, inOrder, type Logger } from '../../kernel/index.ts'
 import { scanSkills } from '../skills/index.ts'
 import { Latest } from '../workspaces/index.ts'
@@ -16,7 +17,7 @@ export interface PluginsPorts {
   readonly installer: () => Promise<Installer>
   readonly log: Logger
   now(): Date
-  /** A change that was made here is in force. */
+  /** A change that was made here is in force: other servers do not know yet. */
   changed(): void
 }
 
@@ -60,7 +61,8 @@ export class PluginList {
     return this.#plugins.flatMap(({ record, contents }) => (record.enabled && contents ? [{ record, contents }] : []))
   }
 
-  mcpServers(): readonly PluginMcpServer[] {
+  async mcpServers(): Promise<readonly PluginMcpServer[]> {
+    await this.refresh().catch((err: unknown) => this.#ports.log.warn({ err }, 'the list of plugins cannot be read: their servers stay'))
     return this.active.flatMap(({ record, contents }) =>
       Object.entries(contents.mcpServers).flatMap(([server, config]) =>
         record.capabilities?.mcpServers?.[server]?.enabled === false
@@ -74,7 +76,7 @@ export class PluginList {
   refresh(): Promise<readonly Plugin[]> {
     return this.#loading(async () => {
       const installed = await this.#read()
-      if (installed !== this.#installed) await this.#load(installed)
+      if (!isDeepStrictEqual(installed, this.#installed)) await this.#load(installed)
       return this.#plugins
     })
   }

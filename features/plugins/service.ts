@@ -20,9 +20,9 @@ export interface Plugins {
   list(): Promise<readonly InstalledPlugin[]>
   /** Throws what `POST /plugins` answers. */
   install(source: string, signal: AbortSignal): Promise<InstalledPlugin>
-  /** Servers of plugins that are switched on. */
-  mcpServers(): readonly PluginMcpServer[]
-  /** Called after every change of what plugins bring; returns its undo. */
+  /** Servers of plugins that are switched on, as of now. */
+  mcpServers(): Promise<readonly PluginMcpServer[]>
+  /** Called after every change of what plugins bring, whichever server of the home made it; returns its undo. */
   onChange(listener: () => void): () => void
 }
 export const Plugins = serviceToken<Plugins>('plugins')

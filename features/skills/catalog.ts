@@ -75,6 +75,7 @@ export class SkillCatalog {
     const { home, userHome = homeOfUser(), settings, sources, accounts } = this.#ports
     const { extra, merge } = settings()
     const root = await projectRoot(cwd)
+    await Promise.all(sources().map(({ item }) => item.refresh?.()))
     const level = async (source: SkillOrigin['source'], paths: readonly string[]) => {
       const places = paths.map(path => ({ source, path }))
       if (merge) return places

@@ -39,12 +39,19 @@ export interface Skill extends SkillOrigin {
 /** Directories and skills of a pack (plugins). They rank above built-in skills and below all others. */
 export interface SkillSource {
   readonly name: string
+  /** Awaited before the others are called: takes in what changed meanwhile; cheap while nothing did. */
+  refresh?(): Promise<unknown>
   /** Absolute directories, or files that are one skill each; the first wins. Called whenever skills are looked at: does no I/O. */
   places(): readonly { readonly path: string; readonly file?: boolean; readonly instructions?: string }[]
   /** Commands, called as `/<plugin>:<name>`: Markdown files, with or without front matter. As `places`. */
   commands?(): readonly { readonly plugin_id: string; readonly name: string; readonly path: string }[]
 }
-export const SkillSources = extensionPoint<SkillSource>('skill-sources', undefined, { name: 'string', places: 'function' })
+export const SkillSources = extensionPoint<SkillSource>(
+  'skill-sources',
+  undefined,
+  { name: 'string', places: 'function' },
+  { refresh: () => Promise.resolve() }
+)
 
 export interface Skills {
   /** The skills for a working directory, sorted by name: of several with one name the most specific. */

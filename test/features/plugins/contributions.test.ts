@@ -105,7 +105,7 @@ test('a command of a plugin is called by its user, and told as a command', async
 })
 
 test('servers of plugins that are on are offered by their own names, and changes are told', async t => {
-  let servers: () => readonly PluginMcpServer[] = () => []
+  let servers: () => Promise<readonly PluginMcpServer[]> = async () => []
   let changes = 0
   const user = definePack({
     name: 'servers-user',
@@ -118,19 +118,19 @@ test('servers of plugins that are on are offered by their own names, and changes
   const scene = await start(t, undefined, { packs: [user] })
   await scene.install(await plugin())
   assert.deepEqual(
-    servers().map(({ name, server, plugin_id }) => [name, server, plugin_id]),
+    (await servers()).map(({ name, server, plugin_id }) => [name, server, plugin_id]),
     [
       ['plugin-kit:db', 'db', 'kit'],
       ['plugin-kit:web', 'web', 'kit'],
       ['plugin-kit:absolute', 'absolute', 'kit']
     ]
   )
-  assert.equal(servers()[0]?.root, join(scene.home, 'plugins', 'managed', 'kit'))
+  assert.equal((await servers())[0]?.root, join(scene.home, 'plugins', 'managed', 'kit'))
   await scene.call(disablePlugin, { params: { plugin_id: 'kit' } })
-  assert.deepEqual(servers(), [])
+  assert.deepEqual(await servers(), [])
   await scene.call(enablePlugin, { params: { plugin_id: 'kit' } })
   await scene.call(removePlugin, { params: { plugin_id: 'kit' } })
-  assert.deepEqual([servers(), changes], [[], 4])
+  assert.deepEqual([await servers(), changes], [[], 4])
 })
 
 test('sections of plugins that do not fit together are left out whole, with a warning', async t => {
@@ -158,6 +158,29 @@ test('another server of the home sees what is installed, and its turns, too', as
     (await other.list()).map(({ id }) => id),
     ['kit']
   )
+})
+
+test('another server of the home that nobody tells of a plugin has its skills and servers when it is asked for them', async t => {
+  let servers: () => Promise<readonly PluginMcpServer[]> = async () => []
+  const user = definePack({
+    name: 'servers-user',
+    needs: { plugins: Plugins },
+    setup(_, { plugins }) {
+      servers = () => plugins.mcpServers()
+    }
+  })
+  const scene = await start(t)
+  const other = await start(t, undefined, { home: scene.home, packs: [user] })
+  const params = { session_id: other.session_id }
+  const skills = async () =>
+    (await other.call(listSessionSkills, { params })).data.skills.flatMap(each => (each.source === 'extra' ? [each.name] : []))
+  assert.deepEqual([await skills(), await servers()], [[], []])
+  await scene.install(await plugin())
+  assert.deepEqual(await skills(), ['kit:more:deep', 'kit:ship', 'other', 'welcome'])
+  await scene.call(disablePlugin, { params: { plugin_id: 'kit' } })
+  assert.deepEqual(await servers(), [])
+  await scene.call(enablePlugin, { params: { plugin_id: 'kit' } })
+  assert.equal((await servers()).length, 3)
 })
 
 const rows = (supported: boolean) =>

@@ -65,6 +65,7 @@ test('clients are told of every change of the list, and of none that was refused
 
   assert.equal((await scene.call(enablePlugin, { params })).code, 40419)
   assert.notEqual((await scene.install(join(source, 'nothing'))).code, 0)
+  await scene.list()
   assert.equal(told(), 0)
 
   const counts = []
