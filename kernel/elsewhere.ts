@@ -101,6 +101,9 @@ export interface SubscribeWish {
   more?: boolean | undefined
 }
 
+/** Type of a frame from server to server, `{ type, session_id }`: the session has been deleted, and with it the client's subscription. */
+export const sessionGone = 'session_gone'
+
 export interface Subscribed {
   /** False when the session is nowhere: nothing was subscribed. */
   readonly found: boolean

@@ -19,6 +19,7 @@ export {
   type SharedEvent,
   type Subscribed,
   type SubscribeWish,
+  sessionGone,
   type Way,
   whereverItIs
 } from './elsewhere.ts'

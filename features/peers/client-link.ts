@@ -1,5 +1,5 @@
 /** The connection of one client to one other server: frames that are asked there, and what comes from there for the client. */
-import { AppError, type Cursor, OwnerSilent, type RemoteAck, type RemoteClient, type RemotePorts } from '../../kernel/index.ts'
+import { AppError, type Cursor, OwnerSilent, type RemoteAck, type RemoteClient, type RemotePorts, sessionGone } from '../../kernel/index.ts'
 import { type Place, type RelayedEnd, Unreached } from './owner.ts'
 
 const eventHead =
@@ -28,6 +28,7 @@ interface LinkPorts {
   event(link: Link, head: Head): boolean
   readonly once: RemotePorts['once']
   resync(link: Link, session_id: string, at: Cursor): boolean
+  gone(link: Link, session_id: string): void
   closed(link: Link, code: number, reason: string): void
 }
 
@@ -101,6 +102,10 @@ export class Link {
       return undefined
     }
     if (head.startsWith('{"type":"server_hello"')) return undefined
+    if (head.startsWith(`{"type":"${sessionGone}"`)) {
+      this.#ports.gone(this, (JSON.parse(data.toString('utf8')) as { session_id: string }).session_id)
+      return undefined
+    }
     const event = binary ? undefined : headOf(data)
     if (event) {
       if (!this.#ports.event(this, event)) return undefined

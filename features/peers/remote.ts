@@ -303,6 +303,7 @@ export class ClientRemote {
         known.cursor = cursor
         return true
       },
+      gone: (at, session_id) => this.#gone(at, session_id),
       closed: (closed, code, reason) => this.#closed(place.id, closed, code, reason)
     })
     this.#links.set(place.id, link)
@@ -335,6 +336,13 @@ export class ClientRemote {
     this.#subscriptions.delete(known.session_id)
     const { cursor, leaving } = known
     for (const event of known.held.splice(0)) if (!leaving || !cursor || event.seq > cursor.seq) this.#connection.tell(event)
+  }
+
+  /** The session has been deleted there: nothing comes of it any more, and nobody has to look for it when the link ends. */
+  #gone(link: Link, session_id: string): void {
+    const known = this.#subscriptions.get(session_id)
+    if (known?.link === link) this.#drop(known)
+    if (this.#others.get(session_id) === link) this.#others.delete(session_id)
   }
 
   #closed(id: string, link: Link, code: number, reason: string): void {

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { inProcess, type Principal } from '../access/principal.ts'
-import type { Elsewhere, RemotePorts } from '../elsewhere.ts'
+import { type Elsewhere, type RemotePorts, sessionGone } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
@@ -125,10 +125,13 @@ export class Connections {
     }
   }
 
-  /** The session is closed: its subscriptions end without a word. */
+  /** The session is deleted: its subscriptions end without a word to clients. */
   endSubscriptions(session_id: string): void {
     this.#realtime.table.fanout.end(session_id)
-    for (const connection of this.#open) connection.forget(session_id)
+    for (const connection of this.#open) {
+      if (connection.relayed && connection.subscribed(session_id)) connection.send({ type: sessionGone, session_id })
+      connection.forget(session_id)
+    }
   }
 
   /** Closes all with 1001 and takes no new ones; who does not go within a second is cut. Resolves when every one is gone and its slots are closed. */

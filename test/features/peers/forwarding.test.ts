@@ -210,6 +210,27 @@ test('who subscribes to transcripts alone is subscribed to the session elsewhere
   assert.ok(!durable(there.frames, id).some(({ type, seq }) => type === 'turn.started' && seq! > last!))
 })
 
+test('a session that is deleted is among the subscriptions of no client, at whichever server', { timeout }, async t => {
+  const { servers, cwd } = await kernels(t, [[{ text: 'x' }]])
+  const [first, second] = servers as [TestKernel, TestKernel]
+  const [deleted, other] = [await newSession(first, cwd), await newSession(first, cwd)]
+  const clients = [await first.connect(), await second.connect()]
+  for (const client of clients) await client.request('subscribe', { session_ids: [deleted, other] })
+  const subscriptions = (server: TestKernel) => async () => {
+    const { data } = await server.rest.json('GET', '/api/v1/connections')
+    return (data as { connections: { subscriptions: string[] }[] }).connections.map(each => each.subscriptions)
+  }
+  for (const server of servers) assert.deepEqual(await subscriptions(server)(), [[deleted, other].sort()])
+
+  assert.equal((await second.rest.json('DELETE', `/api/v1/sessions/${deleted}`)).code, 0)
+  for (const server of servers) await until(subscriptions(server), ([each]) => !each?.includes(deleted))
+
+  for (const server of servers) assert.deepEqual(await subscriptions(server)(), [[other]])
+  await prompt(first, other, 'hi')
+  for (const client of clients) await client.next('prompt.completed')
+  assert.ok(clients.every(client => client.frames.every(({ type }) => type !== 'session_gone' && type !== 'resync_required')))
+})
+
 test('a client gets what it asked for where the session is, also when another server takes it at that moment', { timeout }, async t => {
   let meanwhile: (() => Promise<unknown>) | undefined
   const tapped: (() => void)[] = []
