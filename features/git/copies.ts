@@ -9,12 +9,12 @@ import { isAbandoned, temporaryName } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { linkTarget, type Pin, pin, translated, withParent } from '../fs/index.ts'
 import { collect, isUnavailable, type Repository, repositoryAt } from './command.ts'
+import { isSamePlace, namesChars } from './names.ts'
 
 /** Bounds of one answer; what is beyond them is left out. */
 const MAX_FILES = 2000
 const MAX_BYTES = 256 * 1024 * 1024
-/** All names together: a program takes so much at its start. */
-const NAMES_CHARS = 256 * 1024
+const NAMES_CHARS = namesChars(process.platform)
 
 const PREFIX = 'svc-code-diff-'
 
@@ -83,7 +83,7 @@ async function copyOf(repository: Repository, root: Root, path: string, tree: st
   const to = join(tree, path)
   const held = await pin(root, name).catch(() => undefined) // gone, or a link that leads nowhere or out
   try {
-    if (held?.real !== place) return await copyLink(root, name, place, to)
+    if (!held || !isSamePlace(held.real, place)) return await copyLink(root, name, place, to)
     if (held.stats.isDirectory()) await copySubmodule(place, to, signal)
     if (!held.stats.isFile()) return 0
     if (held.stats.size > most) return undefined
@@ -105,7 +105,7 @@ async function copyFileOf(held: Pin, to: string): Promise<void> {
 
 async function copyLink(root: Root, name: string, place: string, to: string): Promise<number> {
   const target = await withParent(root, name, async (parent, last) =>
-    parent.real === dirname(place) ? await linkTarget(`${parent.at}/${last}`) : undefined
+    isSamePlace(parent.real, dirname(place)) ? await linkTarget(`${parent.at}/${last}`) : undefined
   ).catch(() => undefined) // its directory is gone
   if (target === undefined) return 0
   await mkdir(dirname(to), { recursive: true })
@@ -125,7 +125,7 @@ async function copySubmodule(place: string, to: string, signal: AbortSignal): Pr
 async function headOf(place: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     const repository = await repositoryAt(place, signal)
-    if (repository.top !== place) return undefined
+    if (!isSamePlace(repository.top, place)) return undefined
     const { text } = await collect(repository, ['rev-parse', '--verify', 'HEAD'], signal, 1024)
     return /^[0-9a-f]{40,64}$/.exec(text.trim())?.[0]
   } catch (error) {

@@ -2,6 +2,7 @@
 import { lstat, realpath } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { collect, type Repository } from './command.ts'
+import { isSamePlace, taken } from './names.ts'
 
 /** Larger lists of submodules count as empty. */
 const MAX_BYTES = 1024 * 1024
@@ -27,7 +28,7 @@ export async function submodulesOf(repository: Repository, signal: AbortSignal):
   const ignored = new Map<string, string>()
   for (const { path = '', ignore = 'none' } of said.values()) if (isInner(path)) ignored.set(path, ignore)
   if (ignored.size === 0) return []
-  const { text } = await collect(at, ['ls-files', '--stage', '-z', '--', ...ignored.keys()], signal, MAX_BYTES)
+  const { text } = await collect(at, ['ls-files', '--stage', '-z', '--', ...taken(ignored.keys())], signal, MAX_BYTES)
   const found: Submodule[] = []
   for (const line of text.split('\0')) {
     const path = /^160000 [^\t]*\t(.*)$/s.exec(line)?.[1]
@@ -46,7 +47,7 @@ async function isThere({ top, cwd }: Repository, path: string): Promise<boolean>
   if (below === '' || below.split(sep)[0] === '..') return false
   try {
     await lstat(join(place, '.git'))
-    return (await realpath(place)) === place
+    return isSamePlace(await realpath(place), place)
   } catch {
     return false // not checked out
   }
