@@ -62,7 +62,7 @@ export class PluginList {
   }
 
   async mcpServers(): Promise<readonly PluginMcpServer[]> {
-    await this.refresh().catch((err: unknown) => this.#ports.log.warn({ err }, 'the list of plugins cannot be read: their servers stay'))
+    await this.refresh()
     return this.active.flatMap(({ record, contents }) =>
       Object.entries(contents.mcpServers).flatMap(([server, config]) =>
         record.capabilities?.mcpServers?.[server]?.enabled === false
