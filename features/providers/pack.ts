@@ -60,7 +60,7 @@ export default definePack({
       loginStatus: id => login(id)?.status(id) ?? 'unauthenticated'
     }
     const view = new View(source)
-    const hasDefault = () => nonBlank(defaultModelSection.overlay?.(env)) !== undefined
+    const forcedDefault = () => nonBlank(defaultModelSection.overlay?.(env))
     const fromEnvironment = (id: string) => Object.hasOwn(providersSection.overlay?.(env) ?? {}, id)
 
     ctx.contribute(OutboundHosts, { pack: ctx.name, hosts: () => registryHosts(config.get(providersSection)) })
@@ -81,6 +81,11 @@ export default definePack({
         // A record that is no model is not listed either, and must not become the default before the answer says so.
         const record = rowsOf(file, 'models').get(model_id)
         if (!(record !== undefined && problems(ModelRecord, record).length === 0) && !elsewhere()) throw unknown()
+        const forced = forcedDefault()
+        if (forced !== undefined && forced !== model_id) {
+          const message = `the environment (SVC_CODE_MODEL_NAME) makes ${forced} the default model, and another one cannot be set here`
+          throw invalid([{ path: 'params.model_id', message }])
+        }
         file.default_model = model_id
       })
       const model = view.model(model_id)
@@ -110,7 +115,7 @@ export default definePack({
     ctx.route(createProvider, async ({ body }) => {
       checkBody(body, { field: 'id', value: body.id })
       if (fromEnvironment(body.id)) throw exists(body.id)
-      await save(config, file => addProvider(file, body, hasDefault()))
+      await save(config, file => addProvider(file, body, forcedDefault() !== undefined))
       return shown(body.id)
     })
     ctx.route(replaceProvider, async ({ params: { provider_id }, body }) => {
@@ -134,7 +139,7 @@ export default definePack({
       probe: (id, signal) => probeProvider(id, config.get(providersSection)[id], parts, signal),
       importAll: async (imported, { registry } = {}) => {
         for (const { id } of imported) ofTheFile(id, '')
-        const ids = await save(config, file => importProviders(file, imported, { registry, hasDefault: hasDefault() }))
+        const ids = await save(config, file => importProviders(file, imported, { registry, hasDefault: forcedDefault() !== undefined }))
         return ids.map(shown)
       },
       async registryKey(url) {

@@ -77,6 +77,19 @@ test('it is never asked for models, and a created provider does not become the d
   assert.deepEqual(Object.keys((await file()).providers as object), ['one'])
 })
 
+test('its model is the default one: no other can be made that, and a model that nobody knows is still none', async t => {
+  withEnvironment(t, environment)
+  const toml = `${quiet}[providers.one]\n[models."one/m"]\nprovider = "one"\nmodel = "m"\nmax_context_size = 1\n`
+  const { call, toml: text } = await start(t, { toml })
+
+  const refused = await call(setDefaultModel, { params: { model_id: 'one/m' } })
+
+  assert.deepEqual([refused.code, paths(refused)], [40001, ['params.model_id']])
+  assert.match(refused.msg, /SVC_CODE_MODEL_NAME/)
+  assert.equal((await call(setDefaultModel, { params: { model_id: 'one/x' } })).code, 40413)
+  assert.equal(await text(), toml)
+})
+
 test('an import does not write it, and sets no default beside that of the environment', async t => {
   withEnvironment(t, environment)
   const { url } = await listServer(t, ({ path }) => {
