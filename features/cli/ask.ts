@@ -16,11 +16,11 @@ export interface Choice<T> {
 }
 
 export interface Ask {
-  /** Yes or no; Ctrl+C counts as no. */
+  /** Yes or no; Ctrl+C and Ctrl+D count as no. */
   confirm(message: string): Promise<boolean>
   /** A text that is not shown while it is typed. Throws when it was cancelled. */
   secret(message: string): Promise<string>
-  /** One of the choices; undefined when it was cancelled, also by `signal`. This and what follows throws `Interrupted` after a Ctrl+C. */
+  /** One of the choices; undefined when it was cancelled, also by Ctrl+D or `signal`. This and what follows throws `Interrupted` after a Ctrl+C. */
   choose<T>(message: string, choices: readonly Choice<T>[], signal?: AbortSignal): Promise<T | undefined>
   /** Any number of the choices; undefined when it was cancelled. */
   chooseSome<T>(message: string, choices: readonly Choice<T>[], signal?: AbortSignal): Promise<readonly T[] | undefined>
@@ -31,9 +31,12 @@ export interface Ask {
 /** Asks at the terminal of this process. */
 export const terminalAsk: Ask = {
   async confirm(message) {
-    const { confirm, isCancel } = await import('@clack/prompts')
-    const answer = await confirm({ message: printable(message), initialValue: false, output: process.stderr })
-    return !isCancel(answer) && answer
+    const asking = answered(message, undefined, ({ confirm }, asked) => confirm({ ...asked, initialValue: false }))
+    const answer = await asking.catch((error: unknown) => {
+      if (error instanceof Interrupted) return false
+      throw error
+    })
+    return answer ?? false
   },
   async secret(message) {
     const answer = await answered(message, undefined, async ({ password }, asked) => (await password(asked)) ?? '')
@@ -57,10 +60,13 @@ export const terminalAsk: Ask = {
 interface Asked {
   readonly message: string
   readonly output: NodeJS.WriteStream
-  readonly signal?: AbortSignal | undefined
+  readonly signal: AbortSignal
 }
 
-/** Undefined: it was cancelled. The library answers Ctrl+C as it does Escape: throws `Interrupted` then. */
+/**
+ * Undefined: it was cancelled. The library answers Ctrl+C as it does Escape: throws `Interrupted` then. At Ctrl+D it stops reading and waits for
+ * ever: the question is withdrawn then.
+ */
 async function answered<T>(
   message: string,
   signal: AbortSignal | undefined,
@@ -71,13 +77,19 @@ async function answered<T>(
   const look = (_text: unknown, key: { ctrl?: boolean; name?: string } | undefined) => {
     interrupted ||= key?.ctrl === true && key.name === 'c'
   }
-  process.stdin.on('keypress', look)
+  const ended = new AbortController()
+  let over = false
+  // An answer makes it stop reading as well, and is there by then.
+  const end = () => setImmediate(() => over || ended.abort())
+  process.stdin.on('keypress', look).on('pause', end)
   try {
-    const answer = await ask(library, { message: printable(message), output: process.stderr, signal })
+    const withdrawn = signal ? AbortSignal.any([signal, ended.signal]) : ended.signal
+    const answer = await ask(library, { message: printable(message), output: process.stderr, signal: withdrawn })
     if (interrupted) throw new Interrupted()
     return library.isCancel(answer) ? undefined : (answer as Exclude<T, symbol>)
   } finally {
-    process.stdin.off('keypress', look)
+    over = true
+    process.stdin.off('keypress', look).off('pause', end)
   }
 }
 

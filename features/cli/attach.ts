@@ -1,4 +1,4 @@
-/** `svc-code attach`: follows a session, and sends what is typed as prompts. */
+/** `svc-code attach`: follows a session, and sends what is typed, or the lines of a pipe, as prompts. */
 import { Interrupted } from './ask.ts'
 import type { Runner } from './commands.ts'
 import { Conversation } from './conversation.ts'
@@ -20,20 +20,21 @@ export const attach: Runner = async ({ words: [given], flags }, io) => {
   const interrupted = () => left.abort()
   const talk = new Conversation(client, io, { session_id: session.id, yes: flags.yes ?? false, json, past, interrupted })
   const off = io.onInterrupt(interrupted)
-  const leave = new Promise<void>(resolve => left.signal.addEventListener('abort', () => resolve()))
+  const leave = new Promise<number>(resolve => left.signal.addEventListener('abort', () => resolve(0)))
   try {
     await talk.open()
     if (!json) io.err(`attached to ${session.id}; ${io.interactive ? 'Ctrl+C' : 'a signal'} leaves, what runs goes on\n`)
-    await Promise.race([leave, talk.lost, ...(io.interactive && !json ? [prompts(talk, left)] : [])])
+    const sent = prompts(talk, io.interactive && !json ? typed(talk, left.signal) : io.lines())
+    const code = await Promise.race([leave, talk.lost, sent])
     talk.endLine()
-    return 0
+    return code
   } finally {
     off()
     talk.close()
   }
 
-  /** One after the other: the terminal is asked again when the answer is over. */
-  async function prompts(conversation: Conversation, { signal }: AbortController): Promise<void> {
+  /** The terminal is asked again when the answer is over. */
+  async function* typed(conversation: Conversation, signal: AbortSignal): AsyncGenerator<string> {
     while (!signal.aborted) {
       await conversation.idle()
       const text = await io.ask.text('you', signal).catch((error: unknown) => {
@@ -41,15 +42,27 @@ export const attach: Runner = async ({ words: [given], flags }, io) => {
         throw error
       })
       if (text === undefined) return
-      if (text.trim() === '') continue
-      const id = await conversation.submit(text).catch((error: Error) => {
-        io.err(`svc-code: ${error.message}\n`)
-        return undefined
-      })
-      if (id === undefined) continue
-      const { reason, error } = await conversation.outcome(id)
-      conversation.endLine()
-      if (reason !== 'completed') io.err(`the turn was ${reason}${error ? `: ${error}` : ''}\n`)
+      yield text
     }
   }
+
+  /** One after the other. Resolves to the exit code: who sits at the terminal has seen what failed. */
+  async function prompts(conversation: Conversation, texts: AsyncIterable<string>): Promise<number> {
+    let code = 0
+    for await (const text of texts) {
+      if (text.trim() === '') continue
+      const problem = await outcomeOf(conversation, text).catch((error: Error) => `svc-code: ${error.message}`)
+      conversation.endLine()
+      if (problem === undefined) continue
+      io.err(`${problem}\n`)
+      if (!io.interactive) code = 1
+    }
+    return code
+  }
+}
+
+/** Sends a prompt and waits for its end; undefined: it was completed. */
+async function outcomeOf(conversation: Conversation, text: string): Promise<string | undefined> {
+  const { reason, error } = await conversation.outcome(await conversation.submit(text))
+  return reason === 'completed' ? undefined : `the turn was ${reason}${error ? `: ${error}` : ''}`
 }

@@ -85,10 +85,10 @@ const commands = {
   },
   attach: {
     help: 'follow a session and talk to it',
-    forms: [{ verb: '', args: ['<session>'], help: 'show its last messages, follow it, and send what is typed as prompts' }],
+    forms: [{ verb: '', args: ['<session>'], help: 'show its last messages, follow it, and send what is typed or piped as prompts' }],
     flags: ['yes', 'json', ...own],
     notes:
-      'Needs a running server. An end of the input (Ctrl+D) or Ctrl+C leaves; what runs goes on. The id may be shortened to what is unique.'
+      'Needs a running server. An end of the input (Ctrl+D) or Ctrl+C leaves; what runs goes on. Of a pipe each line is a prompt: it leaves when\nthey are over, with exit code 1 when one was not completed. The id may be shortened to what is unique.'
   },
   sessions: {
     help: 'list, show, archive, export or delete sessions',

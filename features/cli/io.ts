@@ -13,11 +13,18 @@ export interface Io {
   readonly ask: Ask
   /** The whole standard input as text. */
   readonly input: () => Promise<string>
+  /** The lines of the standard input as they come, up to its end. */
+  readonly lines: () => AsyncIterable<string>
   /**
    * Calls back at every Ctrl+C (or SIGTERM), and once when the terminal is closed, until the returned function is called; without it a signal
    * ends the process.
    */
   readonly onInterrupt: (hear: () => void) => () => void
+}
+
+async function* inputLines(): AsyncGenerator<string> {
+  const { createInterface } = await import('node:readline')
+  yield* createInterface({ input: process.stdin })
 }
 
 /** The process's own. */
@@ -29,11 +36,11 @@ export function processIo(): Io {
     interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
     ask: terminalAsk,
     async input() {
-      const { createInterface } = await import('node:readline')
       const lines: string[] = []
-      for await (const line of createInterface({ input: process.stdin })) lines.push(line)
+      for await (const line of inputLines()) lines.push(line)
       return lines.join('\n')
     },
+    lines: inputLines,
     onInterrupt(hear) {
       let closed = false
       const handle = (name: NodeJS.Signals) => {

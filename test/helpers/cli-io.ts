@@ -13,6 +13,8 @@ export interface Ran {
 export interface Given {
   /** Standard input; '' by default. */
   readonly input?: string
+  /** Keeps the standard input open behind that. */
+  readonly more?: Promise<unknown>
   /** Answers at a terminal, one per question: a choice is answered by its label. Without it nobody sits there. */
   readonly answers?: (question: string) => unknown
   readonly env?: NodeJS.ProcessEnv
@@ -62,6 +64,10 @@ export async function command(home: string, args: readonly string[], given: Give
     interactive: answers !== undefined,
     ask,
     input: async () => input,
+    async *lines() {
+      yield* input.split('\n')
+      await given.more
+    },
     onInterrupt(interrupt) {
       interrupts.add(interrupt)
       return () => interrupts.delete(interrupt)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { spawn } from 'node-pty'
+import { run, serve } from '../../helpers/cli.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 const main = fileURLToPath(new URL('../../../bundle/main.js', import.meta.url))
@@ -40,6 +41,36 @@ test('Escape at the question for an approval rejects the call, and the turn goes
 
   assert.equal(code, 0)
   assert.match(screen, /That did not work: .*That is all you asked for/s)
+})
+
+test('Ctrl+D at the question for an approval rejects the call, as Escape does', { timeout: 60_000 }, async () => {
+  const { code, screen } = await type(await freshDir(), ['run', '--demo', 'run date'], [['confirm', '\u0004']])
+
+  assert.equal(code, 0)
+  assert.match(screen, /That did not work: .*That is all you asked for/s)
+})
+
+test('Ctrl+D leaves attach, also after an answer', { timeout: 60_000 }, async t => {
+  const home = await freshDir()
+  await serve(t, home, '--port', '0', '--demo')
+  const { stderr } = await run(home, 'run', 'hello')
+  const id = /^session (\S+)$/m.exec(stderr)?.[1] ?? ''
+  const asked = '\u001b[?25l' // the cursor is hidden as soon as keys are read
+  const keys = [
+    [asked, 'hello\r'],
+    [asked, '\u0004']
+  ] as const
+  const { code, screen } = await type(home, ['attach', id], keys)
+
+  assert.equal(code, 0)
+  assert.match(screen, /attached to/)
+})
+
+test('attach without any input leaves', { timeout: 60_000 }, async t => {
+  const home = await freshDir()
+  await serve(t, home, '--port', '0', '--demo')
+  const { stderr } = await run(home, 'run', 'hello')
+  assert.equal((await run(home, 'attach', /^session (\S+)$/m.exec(stderr)?.[1] ?? '')).code, 0)
 })
 
 test('what a model says and asks for cannot steer the terminal', { timeout: 60_000 }, async () => {

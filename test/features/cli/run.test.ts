@@ -195,6 +195,7 @@ test('attach shows what was said, follows what comes, and sends what is typed', 
   let interrupt: () => void = () => undefined
   const attached = latch()
   const watching = command(home, ['attach', id], {
+    more: new Promise(() => undefined),
     onInterrupt: stop => {
       interrupt = stop
     },
@@ -212,4 +213,18 @@ test('attach shows what was said, follows what comes, and sends what is typed', 
   const watched = await watching
   assert.match(watched.stderr, /> Bash/)
   assert.match((await command(home, ['attach', 'session_0none'])).stderr, /no session session_0none/)
+})
+
+test('attach sends the lines of a pipe as prompts, and leaves at its end when their turns are over', async t => {
+  const { page, home, cwd } = await scene(t, script)
+  const id = await newSession(await page(), cwd)
+
+  const piped = await command(home, ['attach', id], { input: 'count the teas\n\ntouch it\n' })
+  assert.equal(piped.code, 0)
+  assert.match(piped.stdout, /^four teas, all green\nI try\.\nresult: .*Nobody is there/)
+  const failed = await command(home, ['attach', id, '--json'], { input: 'please fail' })
+  assert.equal(failed.code, 1)
+  assert.match(failed.stderr, /^the turn was failed: .*the model is on strike/)
+  assert.match(failed.stdout, /^\{"type":"snapshot".*"type":"turn.ended"/s)
+  assert.equal((await command(home, ['attach', id])).code, 0)
 })
