@@ -41,6 +41,12 @@ for (const pages of [...starting.map(page => [page]), sharing]) {
   })
 }
 
+test('a session that a block deletes was made in it: who copies the block loses nothing', () => {
+  const blocks = shells.flatMap(page => blocksOf(text(page))).filter(block => /sessions rm/.test(block.text))
+  assert.ok(blocks.length > 0)
+  for (const { text: lines } of blocks) assert.match(lines, /^S=.*(?:svc-code run|\/sessions -d).*^npx svc-code sessions rm --yes \$S/ms)
+})
+
 for (const page of printing('toml')) {
   test(`${page}: every configuration is read without a remark`, async t => {
     for (const { text: toml, line } of blocksOf(text(page)).filter(block => block.kind === 'toml')) {
