@@ -66,15 +66,26 @@ async function keyOf({ rest }: Client, catalog_id: string, model: string | undef
     }
   )
   io.out(`stored the key of ${provider.id}, with ${provider.models.length} models\n`)
-  const { default_model } = await unwrap(rest.GET('/api/v1/auth'))
-  const wanted = model ?? (default_model === null ? (provider.default_model ?? provider.models[0]) : undefined)
+  const wanted = model ?? ((await usableDefault(rest)) === undefined ? (provider.default_model ?? provider.models[0]) : undefined)
   if (wanted === undefined) return
   const path = { model_id: provider.models.includes(`${provider.id}/${wanted}`) ? `${provider.id}/${wanted}` : wanted }
   await unwrap(rest.POST('/api/v1/models/{model_id}:set_default', { params: { path } }))
 }
 
 async function readiness({ rest }: Client, { out }: Io): Promise<number> {
-  const { ready, default_model } = await unwrap(rest.GET('/api/v1/auth'))
-  out(ready ? `ready: the default model is ${default_model}\n` : 'not ready yet: svc-code models use <alias> chooses a default model\n')
-  return ready ? 0 : 1
+  const { ready } = await unwrap(rest.GET('/api/v1/auth'))
+  const default_model = ready ? await usableDefault(rest) : undefined
+  out(
+    default_model !== undefined
+      ? `ready: the default model is ${default_model}\n`
+      : 'not ready yet: svc-code models use <alias> chooses a default model\n'
+  )
+  return default_model !== undefined ? 0 : 1
+}
+
+/** The default model, unless there is none of that name or it has no provider any more. */
+async function usableDefault(rest: Client['rest']): Promise<string | undefined> {
+  const { default_model } = await unwrap(rest.GET('/api/v1/auth'))
+  const { items } = await unwrap(rest.GET('/api/v1/models'))
+  return items.find(({ model, provider }) => model === default_model && provider !== '')?.model
 }

@@ -1,12 +1,19 @@
 /** `svc-code models`: the configured models, and which of them is the default. */
 import { unwrap } from '../../client/index.ts'
+import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
+import { demoModel } from './deployment.ts'
 import { json, table } from './io.ts'
 import { withServer } from './servers.ts'
 
 export const models: Runner = ({ verb, words, flags }, io) =>
   withServer(flags, io, async ({ client: { rest } }) => {
     if (verb === 'use') {
+      // Stored, it would stand in the way of a start without that option, and of the default that a login sets.
+      if (words[0] === demoModel)
+        throw new CommandError(
+          `${demoModel} is there only while a server runs with --demo, so it is not stored; without another default it is used by itself`
+        )
       const path = { model_id: words[0] ?? '' }
       const { default_model } = await unwrap(rest.POST('/api/v1/models/{model_id}:set_default', { params: { path } }))
       io.out(`the default model is ${default_model}\n`)

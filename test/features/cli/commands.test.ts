@@ -256,3 +256,17 @@ test('a home without a model says so in models, status of nobody and login', asy
   await writeFile(join(home, 'config.toml'), modelConfig('http://127.0.0.1:1/v1'))
   assert.match((await command(home, ['models'])).stdout, /^\* m /m)
 })
+
+test('the demo model is not stored as the default, and a stored one that is not there is none for a login', async () => {
+  const home = await freshDir()
+  const config = join(home, 'config.toml')
+  const use = await command(home, ['models', 'use', 'demo/demo'])
+  assert.equal(use.code, 1)
+  assert.match(use.stderr, /^svc-code: demo\/demo is there only while a server runs with --demo, so it is not stored/)
+
+  await writeFile(config, 'default_model = "demo/demo"\n', { mode: 0o600 })
+  const login = await command(home, ['login', 'deepseek', '--key'], { input: 'key\n' })
+  assert.equal(login.code, 0, login.stderr)
+  assert.match(login.stdout, /^ready: the default model is deepseek\//m)
+  assert.match(await readFile(config, 'utf8'), /^default_model = "deepseek\//m)
+})
