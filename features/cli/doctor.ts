@@ -1,8 +1,8 @@
 /** `svc-code doctor`: every check, or with `--network` the hosts that packs may call. */
 import { existsSync } from 'node:fs'
-import { definePack } from '../../kernel/index.ts'
+import { AppError, definePack } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
-import { Outbound, type OutboundReport } from '../llm/index.ts'
+import { Llm, Outbound, type OutboundReport } from '../llm/index.ts'
 import { Providers, readAuth } from '../providers/index.ts'
 import { why } from './banner.ts'
 import type { Runner } from './commands.ts'
@@ -15,12 +15,13 @@ import { withKernel } from './servers.ts'
 const probeMs = 10_000
 
 interface Seen {
+  llm: () => Llm | undefined
   outbound: () => Outbound | undefined
   providers: () => Providers | undefined
 }
 
 export const doctor: Runner = async ({ flags }, { env, out }) => {
-  const seen: Seen = { outbound: () => undefined, providers: () => undefined }
+  const seen: Seen = { llm: () => undefined, outbound: () => undefined, providers: () => undefined }
   const more = [reader(seen)]
   if (flags.network) {
     const report = await withKernel(flags, env, () => seen.outbound()?.report(), { more })
@@ -56,8 +57,9 @@ function text(checks: readonly Check[]): string {
 function reader(seen: Seen) {
   return definePack({
     name: 'doctor',
-    optional: { outbound: Outbound, providers: Providers },
+    optional: { llm: Llm, outbound: Outbound, providers: Providers },
     setup: (_ctx, services) => {
+      seen.llm = services.llm
       seen.outbound = services.outbound
       seen.providers = services.providers
     }
@@ -66,7 +68,12 @@ function reader(seen: Seen) {
 
 /** What the started packs tell. */
 async function looks(kernel: Kernel, seen: Seen): Promise<Check[]> {
-  return [...packChecks(kernel), ...(await modelChecks(kernel)), ...(await providerChecks(seen.providers())), ...(await networkCheck(seen))]
+  return [
+    ...packChecks(kernel),
+    ...(await modelChecks(kernel, seen.llm())),
+    ...(await providerChecks(seen.providers())),
+    ...(await networkCheck(seen))
+  ]
 }
 
 function packChecks(kernel: Kernel): Check[] {
@@ -79,13 +86,30 @@ function packChecks(kernel: Kernel): Check[] {
   return [ok('packs', `${features.filter(({ state }) => state === 'Active').length} active`), ...notes]
 }
 
-async function modelChecks(kernel: Kernel): Promise<Check[]> {
+async function modelChecks(kernel: Kernel, llm: Llm | undefined): Promise<Check[]> {
   if (!kernel.routeAt(readAuth.method, readAuth.path)) return []
   const { code, data } = await kernel.inject(readAuth)
   if (code !== 0 || !data) return []
-  const remarks = (data.warnings ?? []).map(said => warning('model', said))
-  if (data.ready) return [ok('model', `the default model is ${data.default_model}`), ...remarks]
+  const { default_model, providers_count, ready, warnings = [] } = data
+  const problem = default_model === null || providers_count === 0 ? undefined : unusable(default_model, llm)
+  const remarks = warnings.map(said => warning('model', said))
+  if (problem !== undefined) {
+    const remedy = 'svc-code models use <alias> chooses another one, svc-code login stores a key'
+    return [failed('model', `the default model ${default_model} cannot be used: ${problem}; ${remedy}`)]
+  }
+  if (ready) return [ok('model', `the default model is ${default_model}`), ...remarks]
   return [warning('model', 'none is ready: svc-code login stores a key, svc-code models lists what is configured'), ...remarks]
+}
+
+/** Why a prompt to the model would be refused. */
+function unusable(alias: string, llm: Llm | undefined): string | undefined {
+  try {
+    llm?.resolve(alias)
+    return undefined
+  } catch (error) {
+    if (!AppError.is(error)) throw error
+    return error.message
+  }
 }
 
 /** One request each, side by side. */

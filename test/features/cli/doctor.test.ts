@@ -74,6 +74,12 @@ test('doctor without a subject checks everything: what is well, what to look at,
   assert.match(of('configuration').join(), /warning .*offlin/)
   assert.doesNotMatch(ill.stdout, /wrong-key/)
 
+  await writeFile(config, `default_model = "gone"\n${provider('good', upstream.url, 'right')}${model}`)
+  const lost = await command(home, ['doctor'])
+  assert.equal(lost.code, 1)
+  assert.match(lost.stdout, /^failed +model +the default model gone cannot be used: model gone is not known; svc-code models use <alias>/m)
+  assert.doesNotMatch(lost.stdout, /the default model is|^warning +model/m)
+
   await writeFile(config, 'default_model = "m"\nthinking = {\n')
   const broken = await command(home, ['doctor'])
   assert.equal(broken.code, 1)
