@@ -49,8 +49,9 @@ function asValue(text: string): unknown {
 /** Every complaint with its key instead of the envelope. */
 function refused(error: unknown): never {
   if (!(error instanceof ApiError) || !Array.isArray(error.details)) throw error
-  const lines = (error.details as { path: string; message: string }[]).map(
-    ({ path, message }) => `${path.replace(/^body\./, '')}: ${message}`
+  // Without a path the file is meant.
+  const lines = (error.details as { path: string; message: string }[]).map(({ path, message }) =>
+    path === '' ? message : `${path.replace(/^body\./, '')}: ${message}`
   )
   throw new CommandError(lines.join('\n'))
 }

@@ -82,7 +82,7 @@ interface OwnServerOptions {
   readonly onOperatorLine?: KernelOptions['onOperatorLine']
 }
 
-/** Uses the running server of the home; without one, packs of this process that end with `use`. */
+/** Uses the running server of the home; without one, packs of this process that end with `use`. Says what is wrong with the configuration. */
 export async function withServer<T>(
   flags: FlagValues,
   io: Io,
@@ -91,17 +91,24 @@ export async function withServer<T>(
 ): Promise<T> {
   const home = homeOf(flags, io.env)
   const running = await runningServer(home)
-  if (running) return await use(running).finally(() => running.client.close())
+  if (running) return await warned(running, io, use).finally(() => running.client.close())
   return await withKernel(
     flags,
     io.env,
     async kernel => {
       const { url } = kernel.address
       const client = clientAt(home, url)
-      return await use({ url, client, instance: undefined }).finally(() => client.close())
+      return await warned({ url, client, instance: undefined }, io, use).finally(() => client.close())
     },
     options
   )
+}
+
+/** What of the configuration the server does not use explains answers that would puzzle. */
+async function warned<T>(server: Reached, { err }: Io, use: (server: Reached) => Promise<T>): Promise<T> {
+  const auth = await unwrap(server.client.rest.GET('/api/v1/auth')).catch(() => undefined) // its pack may be off
+  for (const text of auth?.warnings ?? []) err(`warning: ${text}\n`)
+  return await use(server)
 }
 
 /**

@@ -270,3 +270,18 @@ test('the demo model is not stored as the default, and a stored one that is not 
   assert.match(login.stdout, /^ready: the default model is deepseek\//m)
   assert.match(await readFile(config, 'utf8'), /^default_model = "deepseek\//m)
 })
+
+test('a configuration that cannot be used is told by every command that asks a server, running or not', async t => {
+  const { home } = await scene(t, [])
+  const config = join(home, 'config.toml')
+  const warning = /^warning: config\.toml cannot be used: .*line 1/m
+  await writeFile(config, 'default_model = "m\n')
+  for (const args of [['models'], ['sessions'], ['config', 'get', 'default_permission_mode']])
+    assert.match((await command(home, args)).stderr, warning, args.join(' '))
+  const set = await command(home, ['config', 'set', 'default_permission_mode', 'yolo'])
+  assert.match(set.stderr, /^svc-code: config\.toml cannot be used, fix it first: /m)
+
+  const alone = await freshDir()
+  await writeFile(join(alone, 'config.toml'), 'default_model = "m\n')
+  assert.match((await command(alone, ['run', 'hi'])).stderr, warning)
+})
