@@ -1,6 +1,6 @@
 /** What `svc-code doctor` looks at without a server: home, disk, port and configuration. */
-import { constants, existsSync, statSync } from 'node:fs'
-import { access, statfs } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { tokenPath } from '../../kernel/access/token.ts'
@@ -9,6 +9,7 @@ import { readRegularFile } from '../../kernel/home.ts'
 import { listInstances } from '../instances/index.ts'
 import { readDeployment } from './deployment.ts'
 import type { FlagValues } from './flags.ts'
+import { homeProblem } from './home-access.ts'
 import { homeWarnings, openMode } from './home-warnings.ts'
 
 export interface Check {
@@ -26,15 +27,12 @@ export const warning = (subject: string, text: string): Check => ({ subject, sta
 export const failed = (subject: string, text: string): Check => ({ subject, state: 'failed', text })
 
 export async function homeChecks(home: string): Promise<Check[]> {
+  const problem = homeProblem(home)
+  if (problem !== undefined) return [failed('home', problem)]
   if (!existsSync(home)) return [ok('home', `${home} is not there yet: the first start makes it`)]
-  if (!statSync(home).isDirectory()) return [failed('home', `${home} is no directory`)]
-  const writable = await access(home, constants.W_OK).then(
-    () => undefined,
-    (error: Error) => error
-  )
   const exposed = [...homeWarnings(home), ...tokenWarning(home)]
   return [
-    writable ? failed('home', `${home} cannot be written: ${writable.message}`) : ok('home', home),
+    ok('home', home),
     ...(exposed.length === 0 ? [ok('permissions', 'home, configuration and token are open to their owner only')] : []),
     ...exposed.map(text => warning('permissions', text)),
     await disk(home)

@@ -31,7 +31,8 @@ export const doctor: Runner = async ({ flags }, { env, out }) => {
     return 0
   }
   const home = homeOf(flags, env)
-  const checks = [...(await homeChecks(home)), ...(await portChecks(home)), await fileCheck(flags, env, home)]
+  const checks = await homeChecks(home)
+  if (checks.every(({ state }) => state !== 'failed')) checks.push(...(await portChecks(home)), await fileCheck(flags, env, home))
   if (existsSync(home) && checks.every(({ state }) => state !== 'failed')) {
     const remarks: Check[] = []
     const onOperatorLine = (line: { readonly level: string; readonly text: string }) => {

@@ -1,7 +1,9 @@
 /** Runs a command line: what `main.ts` does with the process's own streams, and tests with theirs. */
 import { CommandError } from './command-error.ts'
 import { type CommandLine, type CommandName, commandSpecs, type Runner } from './commands.ts'
+import { homeOf } from './deployment.ts'
 import { assertDescriptors, tooFewDescriptors } from './descriptors.ts'
+import { assertHome, homeProblem } from './home-access.ts'
 import type { Io } from './io.ts'
 import { parseCommandLine, UsageError } from './options.ts'
 import { productVersion } from './version.ts'
@@ -42,6 +44,7 @@ export async function execute(args: readonly string[], io: Io): Promise<number> 
       return 0
     }
     if (parsed.command !== 'help' && parsed.command !== 'completion') assertDescriptors()
+    if (usesHome(parsed)) assertHome(homeOf(parsed.flags, io.env), true)
     await warn(parsed, io)
     const run = await runners[parsed.command]()
     return await run(parsed, io)
@@ -52,8 +55,14 @@ export async function execute(args: readonly string[], io: Io): Promise<number> 
   }
 }
 
+/** It says itself what is wrong with the home, or does without one. */
+const ownWords: readonly CommandName[] = ['doctor', 'pack']
+
+const usesHome = ({ command }: CommandLine): boolean => commandSpecs[command].flags.includes('home') && !ownWords.includes(command)
+
 /** What is odd about `[packs]`, for commands that do not say it themselves. */
 async function warn({ command, flags }: CommandLine, { env, err }: Io): Promise<void> {
+  if (command === 'doctor' && homeProblem(homeOf(flags, env)) !== undefined) return // which it says
   if (command === 'serve' || command === 'packs' || !commandSpecs[command].flags.includes('home')) return
   const { configuredWarnings } = await import('./deployment-warnings.ts')
   for (const text of await configuredWarnings(flags, env)) err(`warning: ${text}\n`)

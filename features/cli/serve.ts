@@ -10,9 +10,10 @@ import { banner } from './banner.ts'
 import { assertBind } from './bind.ts'
 import type { Runner } from './commands.ts'
 import { escaped } from './culprit.ts'
-import { type Deployment, listOf, readDeployment } from './deployment.ts'
+import { type Deployment, homeOf, listOf, readDeployment } from './deployment.ts'
 import { deploymentConfig, deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
 import { type FlagValues, logLevels } from './flags.ts'
+import { assertHome } from './home-access.ts'
 import { homeWarnings } from './home-warnings.ts'
 import { isOfImport } from './import-watch.ts'
 import { isOrigin } from './options.ts'
@@ -31,6 +32,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   const warn = (text: string) => out(`warning: ${text}\n`)
   if (!blankEnvironment(env) && process.platform === 'linux')
     warn('commands of the agent can read the environment of this process in /proc; keep keys out of it')
+  assertHome(homeOf(flags, env))
   const deployment = await readDeployment(flags, env)
   const options = kernelOptions(flags, env, deployment)
   const bind = { host: options.host ?? '127.0.0.1', insecureNoTls: flags['insecure-no-tls'], password: options.password }

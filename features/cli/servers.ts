@@ -11,6 +11,7 @@ import { CommandError } from './command-error.ts'
 import { homeOf, readDeployment } from './deployment.ts'
 import { deploymentPacks } from './deployment-packs.ts'
 import type { FlagValues } from './flags.ts'
+import { assertHome } from './home-access.ts'
 import type { Io } from './io.ts'
 import { blankEnvironment } from './own-environment.ts'
 import { kernelOptions } from './serve.ts'
@@ -122,6 +123,7 @@ export async function withKernel<T>(
   { more = [], visible = false, outbound = false, onOperatorLine }: OwnServerOptions = {}
 ): Promise<T> {
   if (env === process.env) blankEnvironment(env)
+  assertHome(homeOf(flags, env))
   const deployment = await readDeployment(flags, env)
   const options = kernelOptions(flags, env, deployment)
   const sessions = { ...(options.config?.sessions as object | undefined), take_over: false }

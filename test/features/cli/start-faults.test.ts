@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { run, runWith, serve, serveWith } from '../../helpers/cli.ts'
+import { command } from '../../helpers/cli-io.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 const main = fileURLToPath(new URL('../../../bundle/main.js', import.meta.url))
@@ -36,6 +37,43 @@ test('a home that cannot be made is named with the reason', { skip: process.plat
     assert.equal(stderr.trim().split('\n').length, 1)
   }
   assert.match((await run('/proc/nowhere', 'token', 'rotate')).stderr, /the home \/proc\/nowhere cannot be made: .*--home/)
+})
+
+test('commands say of a home that is a file, or lies below one, what it is and what to do', async () => {
+  const file = join(await freshDir(), 'file')
+  await writeFile(file, '')
+  const cases = [
+    [file, `the home ${file} is no directory; choose another one with --home`],
+    [join(file, 'below'), `the home ${file}/below cannot be made: ${file} is no directory; choose another one with --home`]
+  ] as const
+  for (const [home, words] of cases) {
+    for (const args of [['status'], ['token'], ['run', '--demo', 'hi'], ['serve']]) {
+      const ran = await command(home, args)
+      assert.equal(ran.code, 1)
+      assert.ok(ran.stderr.startsWith(`svc-code: ${words}`), `${args}: ${ran.stderr}`)
+    }
+    const doctor = await command(home, ['doctor'])
+    assert.deepEqual([doctor.code, doctor.stderr], [1, ''])
+    assert.ok(doctor.stdout.startsWith(`failed  home  ${words}`), doctor.stdout)
+  }
+})
+
+test('a home that this user cannot write, or make, fails in doctor and stops what would write to it', {
+  skip: process.getuid?.() === 0 ? 'nothing is forbidden to this user' : process.platform === 'win32'
+}, async t => {
+  const dir = await freshDir()
+  await mkdir(join(dir, 'home'))
+  for (const path of [join(dir, 'home'), dir]) await chmod(path, 0o500)
+  t.after(async () => {
+    for (const path of [dir, join(dir, 'home')]) await chmod(path, 0o700)
+  })
+  for (const home of [join(dir, 'home'), join(dir, 'none')]) {
+    const doctor = await command(home, ['doctor'])
+    assert.equal(doctor.code, 1)
+    assert.match(doctor.stdout, /^failed +home +the home .* cannot be written by this user \(EACCES\); choose another one with --home/)
+    assert.match((await command(home, ['run', '--demo', 'hi'])).stderr, /^svc-code: the home .* cannot be written by this user/)
+    assert.match((await command(home, ['status'])).stdout, /^no server runs on/)
+  }
 })
 
 test('a home behind a link, below directories that are missing, is made for its owner alone', async t => {

@@ -1,0 +1,45 @@
+/** Whether a home can be used by this user at all, told before something in it fails with the words of the system. */
+import { accessSync, constants, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { CommandError } from './command-error.ts'
+
+const { R_OK, W_OK, X_OK } = constants
+
+/** Why the home, or the place where it is to be made, cannot be used, with the remedy. `look`: nothing will be written. */
+export function homeProblem(home: string, look = false): string | undefined {
+  let dir = home
+  while (['ENOENT', 'ENOTDIR'].includes(codeOf(() => statSync(dir)) ?? '') && dirname(dir) !== dir) dir = dirname(dir)
+  const why = obstacle(dir, look ? R_OK | X_OK : R_OK | W_OK | X_OK)
+  if (why === undefined || (dir !== home && look && why !== noDirectory)) return undefined
+  return dir === home
+    ? `the home ${home} ${why}; choose another one with --home or SVC_CODE_HOME`
+    : `the home ${home} cannot be made: ${dir} ${why}; choose another one with --home or SVC_CODE_HOME`
+}
+
+/** Throws what `homeProblem` says. */
+export function assertHome(home: string, look = false): void {
+  const problem = homeProblem(home, look)
+  if (problem !== undefined) throw new CommandError(problem)
+}
+
+const noDirectory = 'is no directory'
+
+function obstacle(dir: string, mode: number): string | undefined {
+  const found = codeOf(() => statSync(dir))
+  if (found === undefined && !statSync(dir).isDirectory()) return noDirectory
+  const code = found ?? codeOf(() => accessSync(dir, mode))
+  if (code === undefined) return undefined
+  const owner = found === undefined ? statSync(dir).uid : undefined
+  const whose = owner === undefined || owner === process.getuid?.() ? '' : `, it belongs to the user with id ${owner}`
+  return `cannot be ${(mode & W_OK) === 0 ? 'read' : 'written'} by this user (${code}${whose})`
+}
+
+/** Of the error of a system call; undefined when there is none. */
+function codeOf(call: () => unknown): string | undefined {
+  try {
+    call()
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error)
+  }
+}
