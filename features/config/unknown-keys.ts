@@ -39,11 +39,11 @@ function walk(schema: TSchema, value: unknown, path: string): Detail[] {
   if (entries) return Object.entries(value).flatMap(([key, item]) => walk(entries, item, below(path, key)))
   const { properties } = schema as { properties?: Readonly<Record<string, TSchema>> }
   if (!properties) return []
-  const free = Object.keys(properties).filter(known => !Object.hasOwn(value, known))
+  const known = Object.keys(properties)
   let strangers = 0
   return Object.entries(value).flatMap(([key, item]) => {
     if (Object.hasOwn(properties, key)) return walk(properties[key]!, item, below(path, key))
-    const word = strangers++ < maxStrangers ? meant(key, free) : undefined
+    const word = strangers++ < maxStrangers ? meant(key, known) : undefined
     return word === undefined ? [] : [{ path: below(path, key), message: didYouMean(word) }]
   })
 }

@@ -105,6 +105,13 @@ test('a key whose pack goes with the server is not told, one whose pack is unloa
   assert.deepEqual(told, ['warning: config.toml: mine is unknown: nobody reads it'])
 })
 
+test('a misspelt key is refused beside the one that was meant', async t => {
+  const { call } = await start(t, '[loop_control]\nmax_steps_per_turn = 5\n')
+  assert.deepEqual((await call(patchConfig, { body: { loop_control: { max_stps_per_turn: 6 } } as never })).details, [
+    { path: 'body.loop_control.max_stps_per_turn', message: 'is unknown; did you mean max_steps_per_turn?' }
+  ])
+})
+
 test('a patch with a misspelt key is refused as it was sent, with the one that was meant, and writes nothing', async t => {
   const { call, read } = await start(t, misspelt)
   const refused = async (body: object) => (await call(patchConfig, { body: body as never })).details
