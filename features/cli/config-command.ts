@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ApiError, type Data, unwrap } from '../../client/index.ts'
 import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
+import { assertRead } from './config-keys.ts'
 import { keysOf } from './deployment.ts'
 import { type Io, json } from './io.ts'
 import { UsageError } from './options.ts'
@@ -11,12 +12,15 @@ import { withServer } from './servers.ts'
 type Shown = Data<'/api/v1/config', 'get'>
 
 export const config: Runner = ({ verb, words, flags }, io) =>
-  withServer(flags, io, async ({ client: { rest } }) => {
+  withServer(flags, io, async ({ client }) => {
+    const { rest } = client
     const [key, ...more] = words
     const path = key === undefined ? [] : keysOf(key)
     if (key !== undefined && path.length === 0) throw new UsageError(`'${key}' is no key`)
     const before = await unwrap(rest.GET('/api/v1/config'))
     if (verb === 'set') {
+      if (path[0] === 'packs') throw new CommandError('[packs] is read before the server starts: edit it in config.toml')
+      await assertRead(client, path)
       const value = asValue(more[0] ?? '')
       if (value === null) throw new UsageError(`null takes nothing out: remove ${key} from config.toml`)
       const patch = path.reduceRight<unknown>((inner, word) => ({ [word]: inner }), value)

@@ -84,7 +84,7 @@ test('commands talk to the running server of the home', async t => {
   await t.test('a key that is not written is no success, and a secret is written without being shown', async () => {
     const file = async () => await readFile(join(home, 'config.toml'), 'utf8')
     const before = await file()
-    for (const key of ['foo', 'raw.foo', 'packs.disable', '__proto__.foo']) {
+    for (const key of ['foo', 'raw.foo', '__proto__.foo']) {
       const ignored = await command(home, ['config', 'set', key, 'bar'])
       assert.deepEqual([ignored.code, ignored.stdout], [1, ''], key)
       assert.equal(ignored.stderr, `svc-code: ${key} is no key that the configuration knows: nothing was written\n`)
@@ -284,4 +284,25 @@ test('a configuration that cannot be used is told by every command that asks a s
   const alone = await freshDir()
   await writeFile(join(alone, 'config.toml'), 'default_model = "m\n')
   assert.match((await command(alone, ['run', 'hi'])).stderr, warning)
+})
+
+test('config set refuses a key that nobody reads, with those that are read there', async () => {
+  const home = await freshDir()
+  const config = join(home, 'config.toml')
+  const text = '[loop_control]\nmax_attempts_per_step = 3\n'
+  await writeFile(config, text, { mode: 0o600 })
+  const cases = [
+    ['loop_control.max_atempts_per_step', /loop_control\.max_atempts_per_step is no key .*did you mean max_attempts_per_step\?/],
+    ['loop_control.foo', /loop_control\.foo is no key .*; loop_control has max_steps_per_turn, /],
+    ['providers.a.nobody', /providers\.a\.nobody is no key /],
+    ['packs.config.agent.x', /^svc-code: \[packs\] is read before the server starts: edit it in config\.toml$/m]
+  ] as const
+  for (const [key, words] of cases) {
+    const set = await command(home, ['config', 'set', key, '5'])
+    assert.equal(set.code, 1, key)
+    assert.match(set.stderr, words)
+  }
+  assert.equal(await readFile(config, 'utf8'), text)
+  assert.equal((await command(home, ['config', 'set', 'loop_control.maxAttemptsPerStep', '5'])).code, 0)
+  assert.equal((await command(home, ['config', 'set', 'providers.a.env.ANY_NAME', 'x'])).code, 0)
 })

@@ -1,0 +1,36 @@
+/** Whether somebody reads a key of the configuration: what the server says of the body that changes it. */
+import type { Client } from '../../client/index.ts'
+import { nearest } from '../../kernel/index.ts'
+import { CommandError } from './command-error.ts'
+
+/** As far as it matters here; null beside a shape makes an `anyOf` of it. */
+interface Shape {
+  readonly anyOf?: readonly Shape[]
+  readonly properties?: Readonly<Record<string, Shape>>
+  readonly additionalProperties?: Shape | boolean
+}
+
+/** Throws for a key below a domain that the server knows, when nobody reads it there. The server itself keeps such keys, for they may be of others. */
+export async function assertRead({ rest }: Client, path: readonly string[]): Promise<void> {
+  const { data } = await rest.GET('/openapi.json')
+  const document = data as { components?: { schemas?: Readonly<Record<string, Shape>> } } | undefined // its pack may be off
+  let shape = document?.components?.schemas?.ConfigPatch?.properties?.[path[0] ?? '']
+  for (const [at, word] of path.entries()) {
+    if (at === 0) continue
+    const inside: Shape | undefined = shape?.anyOf?.find(one => one.properties ?? one.additionalProperties) ?? shape
+    const known = Object.entries(inside?.properties ?? {})
+    const found = known.find(([name]) => snake(name) === snake(word))?.[1]
+    const free = typeof inside?.additionalProperties === 'object' ? inside.additionalProperties : undefined
+    if (known.length > 0 && !found && !free) throw unread(path.slice(0, at), word, known)
+    shape = found ?? free
+  }
+}
+
+function unread(above: readonly string[], word: string, known: readonly (readonly [string, unknown])[]): CommandError {
+  const names = known.map(([name]) => snake(name))
+  const near = nearest(snake(word), names)
+  const hint = near === undefined ? `${above.join('.')} has ${names.join(', ')}` : `did you mean ${near}?`
+  return new CommandError(`${[...above, word].join('.')} is no key that the configuration knows: nothing was written; ${hint}`)
+}
+
+const snake = (key: string): string => key.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
