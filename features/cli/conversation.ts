@@ -37,6 +37,8 @@ export class Conversation {
   readonly #waiting = new Map<string, { resolve(outcome: Outcome): void; reject(error: Error): void }>()
   /** Text of the running turn that was told. */
   #told = ''
+  /** The next text is the first one of a step. */
+  #stepBegins = false
   #error: string | undefined
   #lineOpen = false
   #begun = false
@@ -147,6 +149,9 @@ export class Conversation {
         this.#told = ''
         this.#error = undefined
         break
+      case 'turn.step.started':
+        this.#stepBegins = true
+        break
       case 'assistant.delta':
         this.#text(event.payload.delta)
         break
@@ -185,12 +190,15 @@ export class Conversation {
     if (json) this.#io.out(`${JSON.stringify({ type: 'snapshot', session_id: session.id, payload: snapshot })}\n`)
     this.#setRunning(session.main_turn_active)
     if (!this.#begun && past !== undefined && !json) for (const message of messages.items.slice(-past)) this.#message(message)
-    const turn = this.#answersSince(messages.items) + (in_flight_turn?.assistant_text ?? '')
+    const turn = apart(this.#answersSince(messages.items), in_flight_turn?.assistant_text ?? '')
     if (!this.#begun) {
       this.#told = ''
       if (in_flight_turn) this.#text(in_flight_turn.assistant_text)
       this.#told = turn
-    } else if (turn.startsWith(this.#told)) this.#text(turn.slice(this.#told.length))
+    } else if (turn.startsWith(this.#told)) {
+      this.#stepBegins = false // the text has its breaks
+      this.#text(turn.slice(this.#told.length))
+    }
     this.#begun = true
     const open = new Set<string>()
     for (const approval of pending_approvals) {
@@ -210,8 +218,8 @@ export class Conversation {
     const last = items.findLastIndex(isPrompt)
     const answers = items.slice(last + 1).filter(one => one.role === 'assistant')
     return answers
-      .flatMap(one => one.content)
-      .reduce((text, part) => text + (part.type === 'text' ? String((part as { text?: string }).text ?? '') : ''), '')
+      .map(({ content }) => content.map(part => (part.type === 'text' ? String((part as { text?: string }).text ?? '') : '')).join(''))
+      .reduce(apart, '')
   }
 
   /** Prompts that are neither running nor queued any more have ended while nobody listened. */
@@ -235,8 +243,10 @@ export class Conversation {
   }
 
   #text(delta: string): void {
-    this.#told += delta
-    if (delta === '' || this.#options.json) return
+    if (delta === '') return
+    this.#told = this.#stepBegins ? apart(this.#told, delta) : this.#told + delta
+    this.#stepBegins = false
+    if (this.#options.json) return
     this.#io.out(delta)
     this.#lineOpen = !delta.endsWith('\n')
   }
@@ -267,6 +277,11 @@ export class Conversation {
     for (const waiter of this.#waiting.values()) waiter.reject(error)
     this.#waiting.clear()
   }
+}
+
+/** Texts of two steps, which are no one sentence. */
+function apart(before: string, text: string): string {
+  return before === '' || text === '' || before.endsWith('\n') || text.startsWith('\n') ? before + text : `${before}\n${text}`
 }
 
 type Message = Snapshot['messages']['items'][number]

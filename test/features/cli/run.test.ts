@@ -133,6 +133,12 @@ test('run against a running server', async t => {
     assert.equal(ran.stderr, '')
   })
 
+  await t.test('the outcome has the texts of several steps in lines of their own', async () => {
+    const ran = await run('touch it', {}, '--json', '--yes')
+    const { text } = JSON.parse(ran.stdout.trim().split('\n').at(-1) ?? '') as { text: string }
+    assert.match(text, /^I try\.\nresult: /)
+  })
+
   await t.test('what cannot be is refused before anything is sent', async () => {
     assert.deepEqual((await command(home, ['run'], { input: ' \n' })).code, 2)
     assert.match((await command(home, ['run'], { answers: () => '' })).stderr, /\[prompt\] is missing/)
