@@ -73,6 +73,7 @@ async function answered<T>(
   ask: (library: typeof import('@clack/prompts'), asked: Asked) => Promise<T>
 ): Promise<Exclude<T, symbol> | undefined> {
   const library = await import('@clack/prompts')
+  if (process.stderr.columns === 0) process.stderr.columns = 80 // a terminal that does not know its width
   let interrupted = false
   const look = (_text: unknown, key: { ctrl?: boolean; name?: string } | undefined) => {
     interrupted ||= key?.ctrl === true && key.name === 'c'

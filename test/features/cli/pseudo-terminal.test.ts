@@ -10,10 +10,11 @@ import { freshDir } from '../../helpers/temp.ts'
 
 const main = fileURLToPath(new URL('../../../bundle/main.js', import.meta.url))
 
-/** A command at a terminal; `keys` are typed as soon as the screen shows their text, one after the other. */
-async function type(home: string, args: readonly string[], keys: readonly (readonly [shown: string, typed: string])[]) {
+/** A command at a terminal; `keys` are typed as soon as the screen shows their text, one after the other; `before` is for the shell. */
+async function type(home: string, args: readonly string[], keys: readonly (readonly [shown: string, typed: string])[], before = '') {
   const env = { ...process.env, SVC_CODE_HOME: home, SVC_CODE_CATALOG_URL: 'off' } as Record<string, string>
-  const child = spawn(process.execPath, [main, ...args], { cols: 100, rows: 30, cwd: home, env })
+  const line = ['-c', `${before} exec "$0" "$@"`, process.execPath, main, ...args]
+  const child = spawn('sh', line, { cols: 100, rows: 30, cwd: home, env })
   let screen = ''
   let at = 0
   const left = [...keys]
@@ -48,6 +49,13 @@ test('Ctrl+D at the question for an approval rejects the call, as Escape does', 
 
   assert.equal(code, 0)
   assert.match(screen, /That did not work: .*That is all you asked for/s)
+})
+
+test('a terminal that says it has no width is taken for one of 80 columns', { timeout: 60_000 }, async () => {
+  const keys = [['Reject', '\u001b']] as const
+  const { screen } = await type(await freshDir(), ['run', '--demo', 'run date'], keys, 'stty cols 0;')
+
+  assert.match(screen, /The agent asks for Bash/)
 })
 
 test('Ctrl+D leaves attach, also after an answer', { timeout: 60_000 }, async t => {
