@@ -163,7 +163,11 @@ With --model that model of the provider becomes the default one; without it, one
       { verb: 'new', args: ['<dir>'], help: 'a working TypeScript pack with a test, an option and an event; named after its directory' },
       { verb: 'check', args: ['[path]'], help: 'import the pack of a file or directory (default: this one) and check what it declares' },
       { verb: 'test', args: ['[path]'], help: 'leaks, bounds, reloads under load, neighbours that go, schemas; then its own test files' },
-      { verb: 'dev', args: ['[path]'], help: 'a server with the pack and the demo model; the pack is swapped at every change' },
+      {
+        verb: 'dev',
+        args: ['[path]'],
+        help: 'a server with the pack and the demo model, on any free port without --port; the pack is swapped at every change'
+      },
       {
         verb: 'add',
         args: ['<path|package|tarball>'],

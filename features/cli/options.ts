@@ -82,6 +82,8 @@ function formOf(command: CommandName, words: readonly string[]): { verb: string;
   const left = hasVerbs ? rest : words
   const args = form.args ?? []
   const needed = args.filter(arg => arg.startsWith('<')).length
+  if (hasVerbs && word === undefined && needed > 0)
+    throw new UsageError(`give one of ${forms.map(({ verb }) => verb).join(', ')}.\n${usage}`)
   const open = args.at(-1)?.includes('...') ?? false
   if (left.length < needed) throw new UsageError(`${args[left.length]} is missing.\n${usage}`)
   if (left.length > args.length && !open) throw new UsageError(`'${left[args.length]}' does not belong here.\n${usage}`)

@@ -39,6 +39,8 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   assertBind(bind).forEach(warn)
   for (const odd of listOf(env.SVC_CODE_CORS_ORIGINS).filter(origin => !isOrigin(origin.replace(/\/$/, ''))))
     warn(`${odd} in SVC_CODE_CORS_ORIGINS is not an origin: give scheme, host and port only, such as https://app.example:8443`)
+  const level = env.SVC_CODE_LOG_LEVEL
+  if (level && !logLevels.includes(level)) warn(`SVC_CODE_LOG_LEVEL ${level} is unknown: give one of ${logLevels.join(', ')}; info is used`)
   const early = collectFaults()
   const packs = await deploymentPacks(deployment, warn)
   deploymentWarnings(deployment, packs).forEach(warn)

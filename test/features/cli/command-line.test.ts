@@ -40,6 +40,7 @@ test('an unknown command, a missing word and a stray one are refused with what b
   assert.throws(() => line('tokn'), usage(/Did you mean token\?/))
   assert.throws(() => line('token', 'rotat'), usage(/Did you mean rotate\?\nusage: .*svc-code token rotate/s))
   assert.throws(() => line('packs', 'x', 'y'), usage(/'y' does not belong here.\nusage: svc-code packs/))
+  assert.throws(() => line('pack'), usage(/^give one of new, check, .*\nusage: svc-code pack new <dir>/s))
   assert.throws(() => line('sessions', 'show'), usage(/<session> is missing.\nusage: .*svc-code sessions show <session>/s))
   assert.throws(() => line('config', 'set', 'a'), usage(/<value> is missing/))
 })

@@ -138,3 +138,8 @@ test('a home and a configuration that others can read are warned of', async t =>
   assert.match(server.printed(), new RegExp(`warning: the home ${home} is open to other users \\(mode 0755\\); run: chmod 700 ${home}\n`))
   assert.match(server.printed(), /warning: the configuration .*config\.toml is open to other users \(mode 0644\); run: chmod 600 /)
 })
+
+test('a level in SVC_CODE_LOG_LEVEL that is none is warned of', async t => {
+  const server = await serveWith(t, { SVC_CODE_HOME: await freshDir(), SVC_CODE_LOG_LEVEL: 'nope' }, '--port', '0')
+  assert.match(server.printed(), /^warning: SVC_CODE_LOG_LEVEL nope is unknown: give one of trace, .*; info is used$/m)
+})
