@@ -24,7 +24,7 @@ const seen: Readonly<Record<string, readonly RegExp[]>> = {
   'docs/websocket.md': [/completed, continue from \{"seq":\d+,"epoch":"[^"]+"\}/],
   'docs/web-pages.md': [/<pre id="out">/, /svc-code\.bearer\./],
   'docs/packs.md': [/"data":\{"text":"hello"\}/],
-  'docs/providers.md': [/"default_model":"local\/qwen3:32b"/]
+  'docs/providers.md': [/"default_model":"local\/qwen3:32b","managed_provider":null\}/]
 }
 
 // Pages that need no other server than the one with the demo model share it: starting takes longer than what they print. The first prompt stops it.
