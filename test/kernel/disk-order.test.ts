@@ -1,12 +1,11 @@
 /** What is on the medium before a store says so, and what a failed write leaves. */
 import assert from 'node:assert/strict'
-import { createHook } from 'node:async_hooks'
 import { appendFile, chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { StoreSpec } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
-import { makeFile, replaceFile, syncDir } from '../../kernel/storage/files.ts'
+import { makeFile, replaceFile } from '../../kernel/storage/files.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
 import type { StoreOf } from '../../kernel/storage/ports.ts'
 import { blobSpec, documentSpec, logSpec } from '../../kernel/testing/storage-suite.ts'
@@ -49,14 +48,6 @@ test('a document and a blob are flushed before their name changes, and the name 
   await storage.open(blobSpec, place).put('b', Buffer.from('x'))
   const temporary = disk.done.find(step => step.startsWith('write '))?.slice('write '.length)
   replaced('b', temporary ?? '', 'test')
-})
-
-test('a directory is flushed by another thread, with the calls of Node as well', async () => {
-  const dir = await freshDir()
-  let asked = 0
-  const calls = createHook({ init: (_id, type) => void (type === 'FSREQCALLBACK' && asked++) }).enable()
-  await syncDir(dir).finally(() => calls.disable())
-  assert.equal(asked, 1, 'opening and closing need no other thread')
 })
 
 test('a directory that a store makes is flushed to the one above it', async t => {
