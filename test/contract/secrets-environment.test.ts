@@ -58,7 +58,7 @@ test('neither the environment of the server nor that of its commands shows a key
 test('commands that are kept apart by the configuration see nothing of the memory of the server', {
   skip: 'refusal' in (await apart())
 }, async t => {
-  const command = 'head -c 1 /proc/$PPID/maps; head -c 1 /proc/$PPID/environ; id -u'
+  const command = '(head -c 1 /proc/$PPID/maps; head -c 1 /proc/$PPID/environ; id -u) 2>&1'
   const { output } = await after(t, command, '[packs.config.tools-shell]\nkeep_apart = true\n', {})
   assert.match(output, new RegExp(`maps.*denied\\n.*environ.*denied\\n${process.getuid?.()}$`))
 })
