@@ -3,12 +3,12 @@ import type { OpenStep } from '../history/index.ts'
 import type { AgentEmit, AgentEventName, AgentEventPayload } from './contract.ts'
 import type { InFlightTurn, RunningTool } from './service.ts'
 
-type Phase = NonNullable<InFlightTurn['phase']>
+type Phase = { readonly kind: string } & Readonly<Record<string, unknown>>
 
 export class InFlight {
   readonly #turnId: number
   readonly #promptId: string | undefined
-  readonly #tellPhase: (phase: Phase) => void
+  readonly #phase: (phase: Phase) => void
   readonly #now: () => Date
   readonly #tools = new Map<string, RunningTool>()
   readonly #texts = { assistantDelta: new StreamedText(), thinkingDelta: new StreamedText() }
@@ -17,8 +17,6 @@ export class InFlight {
   #stepId: string | undefined
   /** What the phase in force is of. */
   #shown = ''
-  /** As it was told last. */
-  #phase: Phase | undefined
   /** Prompts of which was told that they were steered into the turn. */
   readonly #steered = new Set<string>()
   /** A step is open and none of its results came: clients close the message with the first result. */
@@ -30,14 +28,14 @@ export class InFlight {
     { turn_id, prompt_id }: { readonly turn_id: number; readonly prompt_id: string | undefined },
     openStep: () => OpenStep | undefined,
     { deltaOffset, now }: { readonly deltaOffset: 'turn' | 'step'; readonly now: () => Date },
-    tellPhase: (phase: Phase) => void
+    phase: (phase: Phase) => void
   ) {
     this.#turnId = turn_id
     this.#promptId = prompt_id
     this.#openStep = openStep
     this.#offsets = deltaOffset
     this.#now = now
-    this.#tellPhase = tellPhase
+    this.#phase = phase
   }
 
   /** `steered`: prompts that are on record as steered, and no messages yet. */
@@ -56,8 +54,7 @@ export class InFlight {
       thinking_offset: streams ? thinking.from : thinking.end,
       running_tools: [...this.#tools.values()],
       ...(this.#promptId === undefined ? {} : { current_prompt_id: this.#promptId }),
-      ...(steered_prompts.length > 0 ? { steered_prompts } : {}),
-      ...(this.#phase ? { phase: this.#phase } : {})
+      ...(steered_prompts.length > 0 ? { steered_prompts } : {})
     }
   }
 
@@ -146,7 +143,7 @@ export class InFlight {
       this.#show(name, { kind: 'retrying', ...at, ...facts })
     } else if (name === 'stepInterrupted') {
       const { reason, message } = given as AgentEventPayload<'stepInterrupted'>
-      this.#become({
+      this.#phase({
         kind: 'interrupted',
         turnId: at.turnId,
         step: at.step,
@@ -156,7 +153,7 @@ export class InFlight {
       })
     } else if (name === 'turnEnded') {
       const { reason, durationMs } = given as AgentEventPayload<'turnEnded'>
-      this.#become({
+      this.#phase({
         kind: 'ended',
         turnId: at.turnId,
         reason,
@@ -172,12 +169,7 @@ export class InFlight {
 
   #show(key: string, phase: Phase): void {
     this.#shown = key
-    this.#become({ ...phase, since: this.#now().getTime() })
-  }
-
-  #become(phase: Phase): void {
-    this.#phase = phase
-    this.#tellPhase(phase)
+    this.#phase({ ...phase, since: this.#now().getTime() })
   }
 }
 

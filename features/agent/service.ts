@@ -138,8 +138,6 @@ export interface InFlightTurn {
   readonly current_prompt_id?: string
   /** Prompts that were steered into the turn and are no messages yet: they are with its next step. */
   readonly steered_prompts?: readonly { readonly prompt_id: string; readonly content: readonly WirePart[] }[]
-  /** As `agent.status.updated` told it last. */
-  readonly phase?: { readonly kind: string } & Readonly<Record<string, unknown>>
 }
 
 export interface ExclusiveOptions {

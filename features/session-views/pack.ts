@@ -102,7 +102,7 @@ export default definePack({
   }
 })
 
-function inFlightObject({ running_tools, steered_prompts, phase: _phase, ...turn }: InFlightTurn) {
+function inFlightObject({ running_tools, steered_prompts, ...turn }: InFlightTurn) {
   const steered = steered_prompts?.map(({ prompt_id, content }) => ({ prompt_id, content: [...content] }))
   return { ...turn, running_tools: [...running_tools], ...(steered && { steered_prompts: steered }) }
 }

@@ -1,6 +1,6 @@
 /** Wires transcripts: pages and what is looked for in them, of loaded sessions and of those on disk. */
 import { AppError, definePack, invalid } from '../../kernel/index.ts'
-import { Agents, agentStatusUpdated, assistantDelta, thinkingDelta, toolCallDelta, toolProgress } from '../agent/index.ts'
+import { Agents, assistantDelta, thinkingDelta, toolCallDelta, toolProgress } from '../agent/index.ts'
 import { Histories, HistoryStates } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
 import { agentCreated, SessionMissing, type SessionState, Sessions } from '../sessions/index.ts'
@@ -73,10 +73,6 @@ export default definePack({
     ctx.on(toolCallDelta, event => {
       const { turnId, toolCallId, name, argumentsPart = '' } = event.payload
       live.peek(agentOf(event))?.streamed(fold => fold.calling(turnId, toolCallId, name, argumentsPart))
-    })
-    ctx.on(agentStatusUpdated, event => {
-      const { phase } = event.payload
-      if (phase) live.peek(agentOf(event))?.phase(phase)
     })
     ctx.on(toolProgress, event => {
       const { turnId, toolCallId, update } = event.payload

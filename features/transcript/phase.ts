@@ -1,9 +1,12 @@
-/** What an agent does, as its records say; that it streams is on no record. Pure. */
+/**
+ * What an agent does, as its records say. That an answer streams is on no record: the event `agent.status.updated` tells it, and here the agent
+ * runs (some clients refuse a transcript with a phase of kind `streaming`). Pure.
+ */
 import { coreRecord, type HistoryRecord } from '../history/index.ts'
 import { interactionEnded, interactionRequested } from '../interactions/index.ts'
 import type { Meta } from './shapes.ts'
 
-export type Phase = NonNullable<NonNullable<Meta['agent']>['phase']>
+type Phase = NonNullable<NonNullable<Meta['agent']>['phase']>
 
 /** The phase after a record; undefined: it stays. */
 export function phaseAfter(record: HistoryRecord, now: Phase | undefined, turn: number | undefined): Phase | undefined {

@@ -9,8 +9,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import { indexState, type TranscriptIndex } from './index-state.ts'
 import { opWithLimits } from './limits.ts'
 import { type Batch, type CatchUp, OpJournal } from './op-journal.ts'
-import type { Phase } from './phase.ts'
-import type { Item, Meta, Op, Snapshot } from './shapes.ts'
+import type { Item, Op, Snapshot } from './shapes.ts'
 import { shownIn } from './shown.ts'
 import { foldRange, type Source, sourceOf } from './source.ts'
 import { TurnFold } from './turn-fold.ts'
@@ -56,8 +55,6 @@ export class AgentStream {
   #older = false
   /** Bytes of the operations of the turn. */
   #turnBytes = 0
-  /** Since the newest phase on record: the answer streams. */
-  #streaming: Phase | undefined
   /** What came and is not in it yet. */
   #waiting: (() => void)[] = []
   #ready = false
@@ -95,7 +92,6 @@ export class AgentStream {
       for (const { tool_call_id, last_progress } of streams.running_tools) {
         if (last_progress) this.#fold.progressed(streams.turn_id, tool_call_id, last_progress)
       }
-      if (streams.phase) this.#stream(streams.phase)
     }
     this.#ready = true
     this.#catchUp()
@@ -123,8 +119,7 @@ export class AgentStream {
     const { history, index } = this.#known()
     const step = this.#fold.lastStep()
     const live = step && { turnId: step.turnId, stepId: step.stepId, frames: [...step.frames] }
-    const source = sourceOf(index, { end: history.end(), records: range => history.records(range), live, seq: this.seq })
-    return { ...source, entities: { ...source.entities, meta: this.#meta() } }
+    return sourceOf(index, { end: history.end(), records: range => history.records(range), live, seq: this.seq })
   }
 
   /** Everything but the past; only when it is ready. */
@@ -139,7 +134,7 @@ export class AgentStream {
       item.kind === 'turn' ? { ...item, steps: withSteps ? item.steps.map(step => ({ ...step, frames: [...step.frames] })) : [] } : item
     return {
       items: isShown ? this.#fold.timeline.items.map(copy) : [],
-      ...shownIn(this.#host.session.id, { ...entities.shown(), meta: this.#meta() }, this.#ports.llm()),
+      ...shownIn(this.#host.session.id, entities.shown(), this.#ports.llm()),
       hasMoreOlder: this.#older || !isShown
     }
   }
@@ -147,13 +142,6 @@ export class AgentStream {
   /** Something streams: `work` says what comes of it. `size`: of its operations, where the caller knows. */
   streamed(work: (fold: TurnFold) => readonly Op[], size?: number): void {
     this.#later(() => this.#dispatch(work(this.#fold), size))
-  }
-
-  /** An event says what the agent does. */
-  phase(phase: Phase): void {
-    this.#later(() => {
-      if (this.#stream(phase)) this.#dispatch([{ op: 'meta.merge', meta: { agent: { phase } } }])
-    })
   }
 
   close(): void {
@@ -174,7 +162,6 @@ export class AgentStream {
     }
     for (const op of beside) {
       if (op.op === 'items.remove') this.#fold.remove(op.ids)
-      if (op.op === 'meta.merge' && op.meta.agent?.phase) this.#streaming = undefined
     }
     const told = this.#fold.take(record, at)
     const ops = [...beside, ...told, ...this.#known().index.entities.askedIn(told)]
@@ -184,19 +171,6 @@ export class AgentStream {
       this.#known().journal.break()
       this.#ports.renew(this.#host)
     } else this.#dispatch(ops)
-  }
-
-  /** True: it says that the running turn streams. Every other phase is on record. */
-  #stream(phase: Phase): boolean {
-    const { kind, turnId } = phase
-    if (kind !== 'streaming' || typeof turnId !== 'number' || !this.#fold.streams(turnId)) return false
-    this.#streaming = phase
-    return true
-  }
-
-  #meta(): Meta {
-    const { meta } = this.#known().index.entities
-    return this.#streaming ? { ...meta, agent: { ...meta.agent, phase: this.#streaming } } : meta
   }
 
   /** Behind the events of the same records, or when somebody looks. */

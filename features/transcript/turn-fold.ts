@@ -316,11 +316,6 @@ export class TurnFold {
     return turn?.state === 'running' ? turn : undefined
   }
 
-  /** An answer of this turn may be told: it is not on record, and its step has not ended. */
-  streams(turn: number): boolean {
-    return this.#openStep(turn) !== undefined
-  }
-
   /** The step that streams. */
   #openStep(turn: number): Step | undefined {
     const step = this.timeline.turn(turnId(turn))?.steps.at(-1)
