@@ -1681,6 +1681,9 @@ export interface DeleteMcpServerQuery {
   /** absolute; files of the project join in when its workspace is trusted */
   cwd?: string
 }
+export interface DeleteSession2Data {
+  deleted: true
+}
 export interface DeleteSessionData {
   deleted: true
 }
@@ -3576,6 +3579,23 @@ export interface SessionCreatedEvent {
     time?: number
     session: Session
     type: 'event.session.created'
+  }
+}
+export interface SessionDeletedEvent {
+  type: 'event.session.deleted'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: '__global__'
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    workspace_id: string
+    type: 'event.session.deleted'
   }
 }
 export interface SessionIds {
@@ -5522,6 +5542,12 @@ export interface paths {
       responses: { 200: Content<Success<CompactSessionData> | Failure<40001 | 40401 | 40901 | 40910 | 50001 | 50003 | 50005>> } & Refused
     }
   }
+  '/api/v1/sessions/{session_id}:delete': {
+    post: {
+      parameters: { path: { session_id: string } }
+      responses: { 200: Content<Success<DeleteSession2Data> | Failure<40001 | 40401 | 40901 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
   '/api/v1/sessions/{session_id}:fork': {
     post: {
       parameters: { path: { session_id: string } }
@@ -5732,6 +5758,7 @@ export interface Events {
   'event.question.requested': QuestionRequestedEvent
   'event.session.archived': SessionArchivedEvent
   'event.session.created': SessionCreatedEvent
+  'event.session.deleted': SessionDeletedEvent
   'event.session.status_changed': SessionStatusChangedEvent
   'event.session.work_changed': SessionWorkChangedEvent
   'event.workspace.created': WorkspaceCreatedEvent

@@ -226,14 +226,26 @@ export const restoreSession = defineRoute({
   errors: [SessionMissing, SessionBusy]
 })
 
-export const deleteSession = defineRoute({
-  method: 'DELETE',
-  path: item,
-  summary: 'Delete a session with all its data; its running work ends first',
-  description: 'For good: its directory and its event journal go. Clients hear of it as of an archived session (`event.session.archived`).',
+const deletion = {
+  description:
+    'For good: its directory and its event journal go. Clients hear `event.session.archived`, by which lists lose it, and `event.session.deleted`.',
   params,
   data: Type.Object({ deleted: Type.Literal(true) }),
   errors: [SessionMissing, SessionBusy]
+}
+
+export const deleteSession = defineRoute({
+  ...deletion,
+  method: 'DELETE',
+  path: item,
+  summary: 'Delete a session with all its data; its running work ends first'
+})
+
+export const deleteSessionAction = defineRoute({
+  ...deletion,
+  method: 'POST',
+  path: `${item}:delete`,
+  summary: 'The same as DELETE, for clients that know actions only'
 })
 
 export const sessionCreated = defineEvent({
@@ -249,6 +261,14 @@ export const sessionCreated = defineEvent({
 export const sessionArchived = defineEvent({
   type: 'event.session.archived',
   summary: 'A session was archived, or deleted: lists do not show it any more',
+  scope: 'global',
+  durable: true,
+  payload: Type.Object({ workspace_id: Type.String(), sessionId: Type.String() })
+})
+
+export const sessionDeleted = defineEvent({
+  type: 'event.session.deleted',
+  summary: 'A session was deleted; `event.session.archived` was told before',
   scope: 'global',
   durable: true,
   payload: Type.Object({ workspace_id: Type.String(), sessionId: Type.String() })

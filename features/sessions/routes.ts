@@ -7,6 +7,7 @@ import {
   archiveSession,
   createSession,
   deleteSession,
+  deleteSessionAction,
   listChildren,
   listSessions,
   localRuntime,
@@ -91,10 +92,12 @@ export function registerRoutes(ctx: Pick<PackContext, 'route' | 'collect' | 'now
     await archive.restoreLoaded(session)
     return sessionObject(session.state, session.work)
   })
-  ctx.route(deleteSession, async ({ params: { session_id } }) => {
-    const { workspace_id } = await table.load(session_id)
-    await table.remove(session_id)
-    events.archived(workspace_id, session_id)
-    return { deleted: true as const }
-  })
+  for (const route of [deleteSession, deleteSessionAction]) {
+    ctx.route(route, async ({ params: { session_id } }) => {
+      const { workspace_id } = await table.load(session_id)
+      await table.remove(session_id)
+      events.deleted(workspace_id, session_id)
+      return { deleted: true as const }
+    })
+  }
 }
