@@ -3581,23 +3581,6 @@ export interface SessionCreatedEvent {
     type: 'event.session.created'
   }
 }
-export interface SessionDeletedEvent {
-  type: 'event.session.deleted'
-  /** own number */
-  seq: number
-  /** incarnation of the journal */
-  epoch: string
-  session_id: '__global__'
-  timestamp: string
-  payload: {
-    agentId: string
-    sessionId: string
-    /** instant of the fact, ms since 1970; then equal to timestamp */
-    time?: number
-    workspace_id: string
-    type: 'event.session.deleted'
-  }
-}
 export interface SessionIds {
   /**
    * at most 5000 different ones
@@ -5758,7 +5741,6 @@ export interface Events {
   'event.question.requested': QuestionRequestedEvent
   'event.session.archived': SessionArchivedEvent
   'event.session.created': SessionCreatedEvent
-  'event.session.deleted': SessionDeletedEvent
   'event.session.status_changed': SessionStatusChangedEvent
   'event.session.work_changed': SessionWorkChangedEvent
   'event.workspace.created': WorkspaceCreatedEvent

@@ -227,8 +227,7 @@ export const restoreSession = defineRoute({
 })
 
 const deletion = {
-  description:
-    'For good: its directory and its event journal go. Clients hear `event.session.archived`, by which lists lose it, and `event.session.deleted`.',
+  description: 'For good: its directory and its event journal go. Clients hear of it as of an archived session (`event.session.archived`).',
   params,
   data: Type.Object({ deleted: Type.Literal(true) }),
   errors: [SessionMissing, SessionBusy]
@@ -261,14 +260,6 @@ export const sessionCreated = defineEvent({
 export const sessionArchived = defineEvent({
   type: 'event.session.archived',
   summary: 'A session was archived, or deleted: lists do not show it any more',
-  scope: 'global',
-  durable: true,
-  payload: Type.Object({ workspace_id: Type.String(), sessionId: Type.String() })
-})
-
-export const sessionDeleted = defineEvent({
-  type: 'event.session.deleted',
-  summary: 'A session was deleted; `event.session.archived` was told before',
   scope: 'global',
   durable: true,
   payload: Type.Object({ workspace_id: Type.String(), sessionId: Type.String() })

@@ -1,15 +1,6 @@
 /** What clients are told of sessions (contract 3, Session events). */
 import type { PackContext } from '../../kernel/index.ts'
-import {
-  agentCreated,
-  agentDisposed,
-  sessionArchived,
-  sessionCreated,
-  sessionDeleted,
-  sessionMetaUpdated,
-  statusChanged,
-  workChanged
-} from './contract.ts'
+import { agentCreated, agentDisposed, sessionArchived, sessionCreated, sessionMetaUpdated, statusChanged, workChanged } from './contract.ts'
 import type { LiveSessionPorts } from './live.ts'
 import type { Session } from './service.ts'
 import { sessionObject } from './view.ts'
@@ -19,7 +10,6 @@ type Told = Pick<LiveSessionPorts, 'workChanged' | 'statusChanged' | 'metaUpdate
 export function sessionEvents(ctx: Pick<PackContext, 'event' | 'streams'>) {
   const emitCreated = ctx.event(sessionCreated)
   const emitArchived = ctx.event(sessionArchived)
-  const emitDeleted = ctx.event(sessionDeleted)
   const emitMeta = ctx.event(sessionMetaUpdated)
   const emitWork = ctx.event(workChanged)
   const emitStatus = ctx.event(statusChanged)
@@ -50,10 +40,7 @@ export function sessionEvents(ctx: Pick<PackContext, 'event' | 'streams'>) {
       for (const { id: subject } of session.agents()) emitAgentDisposed({}, { session_id: session.id, subject })
       await ctx.streams.flushed(session.id)
     },
-    archived: (workspace_id: string, sessionId: string) => emitArchived({ workspace_id, sessionId }),
-    deleted(workspace_id: string, sessionId: string) {
-      emitArchived({ workspace_id, sessionId })
-      emitDeleted({ workspace_id, sessionId })
-    }
+    /** It was archived, or deleted. */
+    archived: (workspace_id: string, sessionId: string) => emitArchived({ workspace_id, sessionId })
   }
 }

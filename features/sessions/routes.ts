@@ -96,7 +96,7 @@ export function registerRoutes(ctx: Pick<PackContext, 'route' | 'collect' | 'now
     ctx.route(route, async ({ params: { session_id } }) => {
       const { workspace_id } = await table.load(session_id)
       await table.remove(session_id)
-      events.deleted(workspace_id, session_id)
+      events.archived(workspace_id, session_id)
       return { deleted: true as const }
     })
   }
