@@ -180,7 +180,7 @@ export interface Relays {
   deliver(event: SharedEvent): void
 }
 
-export const Relays = serviceToken<Relays>('relays')
+export const Relays = serviceToken<Relays>('relays', { onShared: 'notify' })
 
 /** So often what met a session that had moved is begun anew. */
 const maxMoves = 5

@@ -15,8 +15,9 @@ import { type ContextParts, createContext, deploymentConfig } from './lifecycle/
 import { textOf } from './lifecycle/guard.ts'
 import { createKernelHooks, type KernelHooks, TappedHooks, tapPoints } from './lifecycle/hooks.ts'
 import { Lifecycle } from './lifecycle/lifecycle.ts'
-import { PointTable, type ServiceTable } from './lifecycle/services.ts'
-import { type Registrations, Registry, type Surface } from './lifecycle/unit.ts'
+import { HeardServices } from './lifecycle/listeners.ts'
+import { PointTable, type ServiceTable, type ServiceToken } from './lifecycle/services.ts'
+import { type Registrations, Registry, type Surface, type Unit } from './lifecycle/unit.ts'
 import { createOperator, type Logger, type Operator } from './log/log.ts'
 import type { Pack } from './pack.ts'
 import { coreFrames, systemFrames } from './realtime/control-frames.ts'
@@ -116,7 +117,7 @@ export class Kernel {
       deliver: event => this.hub.deliver(event)
     }
     const own = [[KernelInfo, this.#info()] as const, [Relays, relays] as const, [PackControl, this.#control()] as const]
-    for (const [{ id }, impl] of [...own, ...options.services]) this.#services.set(id, { owner: 'the kernel', impl })
+    for (const [token, impl] of [...own, ...options.services]) this.#services.set(token.id, { owner: 'the kernel', token, impl })
     this.#lifecycle = new Lifecycle(env, {
       services: this.#services,
       registry: this.#registry,
@@ -124,7 +125,7 @@ export class Kernel {
         if (unit.pack.broken) throw unit.pack.broken
         const config = deploymentConfig(unit.pack, this.#config.get(unit.name))
         const context = createContext(env, unit, config, contexts)
-        return unit.pack.setup(context, this.#resolve(unit.pack) as never)
+        return unit.pack.setup(context, this.#resolve(unit) as never)
       },
       onState: (name, state) => {
         this.hub.setSubject(this.#subject)
@@ -327,10 +328,16 @@ export class Kernel {
     return this.#services.get(EventSubject.id)?.impl as SubjectRule | undefined
   }
 
-  #resolve(pack: Pack): Record<string, unknown> {
+  #resolve({ pack, scope }: Unit): Record<string, unknown> {
+    const { guard, options } = this.#env
+    const services = new HeardServices({ pack: pack.name, guard, scope, awaitMs: options.setupTimeoutMs })
+    const find = ({ id }: ServiceToken<unknown>) => {
+      const found = this.#services.get(id)
+      return found && services.of(found.token, found.impl)
+    }
     const resolved: Record<string, unknown> = {}
-    for (const [key, token] of Object.entries(pack.needs)) resolved[key] = this.#services.get(token.id)?.impl
-    for (const [key, token] of Object.entries(pack.optional)) resolved[key] = () => this.#services.get(token.id)?.impl
+    for (const [key, token] of Object.entries(pack.needs)) resolved[key] = find(token)
+    for (const [key, token] of Object.entries(pack.optional)) resolved[key] = () => find(token)
     return resolved
   }
 

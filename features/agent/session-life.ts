@@ -22,23 +22,19 @@ type Context = Pick<PackContext, 'own' | 'slot' | 'streams' | 'log' | 'operator'
 export function followSessions(ctx: Context, { sessions, histories, of, opened }: SessionLifePorts): void {
   const children = defineSlot('agent-children', (session: Session) => recoverChildren(session, { of, histories, log: ctx.log }))
   ctx.slot(children)
-  ctx.own(
-    sessions.onLoad(async session => {
-      if (!session.writable) return
-      await readHeard(session, ctx.streams).catch(err =>
-        ctx.log.error({ err, session_id: session.id }, 'what was told of the work of a session could not be read')
-      )
-      const main = session.agent('main')
-      if (main) await of(main)
-      void session.get(children)
-    })
-  )
-  ctx.own(
-    sessions.onArchive(async session => {
-      await session.get(children)
-      for (const agent of session.agents()) await (await opened(agent))?.end()
-    })
-  )
+  sessions.onLoad(async session => {
+    if (!session.writable) return
+    await readHeard(session, ctx.streams).catch(err =>
+      ctx.log.error({ err, session_id: session.id }, 'what was told of the work of a session could not be read')
+    )
+    const main = session.agent('main')
+    if (main) await of(main)
+    void session.get(children)
+  })
+  sessions.onArchive(async session => {
+    await session.get(children)
+    for (const agent of session.agents()) await (await opened(agent))?.end()
+  })
 }
 
 /** A turn that waits for an approval shows it; when no client looks, whoever runs the server reads it. */

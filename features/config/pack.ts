@@ -26,7 +26,6 @@ export default definePack({
     const settings = new Settings({
       file,
       env,
-      accounts: ctx,
       // Whoever runs the server sees what of the file is not used as written.
       log: {
         warn: (facts: object, text: string) => ctx.operator.warn(facts, text),

@@ -79,10 +79,9 @@ export interface Config {
    */
   update(change: (file: Record<string, unknown>) => void): Promise<void>
   /**
-   * Called after every change of the file's content, whoever made it (a patch, an outside edit, another process). `pack`: whose listener it
-   * is; time and failures are put down to it.
+   * Called after every change of the file's content, whoever made it (a patch, an outside edit, another process).
    */
-  onChange(listener: (change: ConfigChange) => void, pack?: string): () => void
+  onChange(listener: (change: ConfigChange) => void): () => void
   /** Takes in what is in the file now (one `stat` while it did not change), without waiting for the watcher. Never rejects for a broken file. */
   reload(): Promise<unknown>
   /** What is not used as written right now: an unparsable file, invalid domains, retired keys, sections that clash. */
@@ -90,4 +89,4 @@ export interface Config {
 }
 
 /** Of the config pack. */
-export const Config = serviceToken<Config>('config')
+export const Config = serviceToken<Config>('config', { onChange: 'notify' })

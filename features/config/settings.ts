@@ -1,5 +1,5 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
-import { type Accounts, asContributed, type Detail, inOrder, invalid, type Static, type TSchema, yieldToLoop } from '../../kernel/index.ts'
+import { asContributed, type Detail, inOrder, invalid, type Static, type TSchema, yieldToLoop } from '../../kernel/index.ts'
 import { type Effective, effective } from './effective.ts'
 import { faultsOf } from './faults.ts'
 import type { ConfigFile, FileContent, FileProblem } from './file.ts'
@@ -10,7 +10,6 @@ import { didYouMean, maxStrangers, meant } from './unknown-keys.ts'
 export interface SettingsOptions {
   readonly file: ConfigFile
   readonly env: NodeJS.ProcessEnv
-  readonly accounts: Accounts
   readonly log: { warn(facts: object, text: string): void; error(facts: object, text: string): void }
   /** Hears that a file that could not be used can be used again. */
   readonly repaired?: () => void
@@ -33,7 +32,7 @@ export interface SaveOptions {
 
 export class Settings implements Config {
   readonly #options: SettingsOptions
-  readonly #listeners = new Set<{ readonly pack: string | undefined; readonly listener: (change: ConfigChange) => void }>()
+  readonly #listeners = new Set<(change: ConfigChange) => void>()
   /** Undefined since sections came or went. */
   #byName: ReadonlyMap<string, ConfigSection> | undefined
   #clashes: ConfigDiagnostic[] = []
@@ -96,8 +95,8 @@ export class Settings implements Config {
     })
   }
 
-  onChange(listener: (change: ConfigChange) => void, pack?: string): () => void {
-    const entry = { pack, listener } // a listener may be registered twice
+  onChange(listener: (change: ConfigChange) => void): () => void {
+    const entry = (change: ConfigChange) => listener(change) // a listener may be registered twice
     this.#listeners.add(entry)
     return () => this.#listeners.delete(entry)
   }
@@ -245,15 +244,11 @@ export class Settings implements Config {
 
   #tell(fields: readonly string[]): readonly string[] {
     if (fields.length === 0) return fields
-    const { accounts, log } = this.#options
-    for (const { pack, listener } of [...this.#listeners]) {
-      const what = 'listener of the configuration'
+    for (const listener of [...this.#listeners]) {
       try {
-        if (pack === undefined) listener({ fields })
-        else accounts.onAccountOf(pack, what, () => listener({ fields }))
+        listener({ fields })
       } catch (err) {
-        if (pack === undefined) log.error({ err }, `a ${what} failed`)
-        else accounts.blame(pack, what, err)
+        this.#options.log.error({ err }, 'what follows from a change of the configuration failed')
       }
     }
     return fields

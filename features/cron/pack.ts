@@ -85,12 +85,10 @@ export default definePack({
       },
       basis: () => [interval() === undefined] // the type of an agent stays
     })
-    ctx.own(
-      sessions.onLoad(async session => {
-        const main = session.agent('main')
-        if (main && session.writable) await (await tableOf(main)).announce()
-      })
-    )
+    sessions.onLoad(async session => {
+      const main = session.agent('main')
+      if (main && session.writable) await (await tableOf(main)).announce()
+    })
     ctx.tap(ctx.hooks.started, () => ctx.background(() => clock.load()))
     ctx.tap(ctx.hooks.stopping, () => clock.stop())
   }

@@ -45,12 +45,10 @@ export default definePack({
       mayHaveGoal(agent) ? agent.whenOpen(slot, what) : undefined
     const main = async (session: Session) => of(await session.main())
 
-    ctx.own(
-      sessions.onLoad(async session => {
-        const agent = session.agent('main')
-        if (agent && session.writable) await of(agent)
-      })
-    )
+    sessions.onLoad(async session => {
+      const agent = session.agent('main')
+      if (agent && session.writable) await of(agent)
+    })
     ctx.tap(turns.stepBegin, info => ask(info.agent, driver => driver.stepBegin(info)))
     ctx.tap(turns.turnEnd, info => ask(info.agent, driver => driver.turnEnd(info)))
     ctx.tap(toolHooks.before, context => ask(context.env.agent, driver => driver.guard(context)), { stage: -100 })

@@ -6,7 +6,7 @@ import { InteractionKinds, Interactions } from '../interactions/index.ts'
 import { OutboundHosts } from '../llm/index.ts'
 import { ToolImages } from '../media/index.ts'
 import { Permissions } from '../permissions/index.ts'
-import { Plugins } from '../plugins/index.ts'
+import { Plugins, pluginChanged } from '../plugins/index.ts'
 import { questions } from '../questions/index.ts'
 import { type Session, Sessions } from '../sessions/index.ts'
 import { ToolSets } from '../tools/index.ts'
@@ -111,7 +111,7 @@ export default definePack({
       (session: Session): Use => pools.use(session.cwd, (server, before) => tell(session, server, before))
     )
     ctx.slot(slot)
-    ctx.own(sessions.onLoad(session => void session.get(slot)))
+    sessions.onLoad(session => void session.get(slot))
     for (const session of sessions.allLoaded()) session.get(slot)
 
     ctx.contribute(ToolSets, { name: 'mcp', tools: agent => agent.session.peek(slot)?.tools ?? [] })
@@ -120,9 +120,8 @@ export default definePack({
       const use = step === 1 ? agent.session.peek(slot) : undefined
       return use?.ready(ctx.config.first_turn_ms).then(() => undefined)
     })
-    const own = plugins()
-    if (own) ctx.own(own.onChange(() => pools.refresh()))
-    ctx.own(workspaces.onTrustChange(() => pools.refresh()))
+    ctx.on(pluginChanged, () => pools.refresh())
+    workspaces.onTrustChange(() => pools.refresh())
     ctx.provide(Mcp, {
       entries: cwd => readLayersStrictly(cwd, layers),
       probe: (entry, cwd, signal) => pools.probe(entry, cwd, signal),

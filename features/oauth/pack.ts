@@ -94,13 +94,11 @@ export default definePack({
     })
 
     let record = JSON.stringify(enrolment.record())
-    ctx.own(
-      config.onChange(() => {
-        const before = record
-        record = JSON.stringify(enrolment.record())
-        if (record !== before) logins.providerChanged()
-      }, ctx.name)
-    )
+    config.onChange(() => {
+      const before = record
+      record = JSON.stringify(enrolment.record())
+      if (record !== before) logins.providerChanged()
+    })
 
     ctx.contribute(LlmLogins, {
       status(provider_id, oauth) {

@@ -52,12 +52,10 @@ export default definePack({
       planOf(agent).catch(() => undefined) // it is logged
     })
     // The status shows plan mode as soon as the session can be seen.
-    ctx.own(
-      sessions.onLoad(async session => {
-        const main = session.agent('main')
-        if (main) await planOf(main).catch(() => undefined) // it is logged
-      })
-    )
+    sessions.onLoad(async session => {
+      const main = session.agent('main')
+      if (main) await planOf(main).catch(() => undefined) // it is logged
+    })
 
     const callerOf = ({ record, session }: AgentHost) =>
       record.parent_agent_id === undefined ? undefined : session.agent(record.parent_agent_id)

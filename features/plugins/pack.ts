@@ -64,8 +64,7 @@ export default definePack({
     ctx.provide(Plugins, {
       list: async () => (await list.refresh()).map(shownOf),
       install: async (source, signal) => shownOf(await list.install(source, signal)),
-      mcpServers: () => list.mcpServers(),
-      onChange: listener => list.onChange(listener)
+      mcpServers: () => list.mcpServers()
     })
 
     contributeHooks(ctx, list)

@@ -22,8 +22,6 @@ export interface Plugins {
   install(source: string, signal: AbortSignal): Promise<InstalledPlugin>
   /** Servers of plugins that are switched on, as of now. */
   mcpServers(): Promise<readonly PluginMcpServer[]>
-  /** Called after every change of what plugins bring, whichever server of the home made it; returns its undo. */
-  onChange(listener: () => void): () => void
 }
 export const Plugins = serviceToken<Plugins>('plugins')
 

@@ -166,7 +166,7 @@ export default definePack({
       refresher.run('all').catch((err: unknown) => {
         if (!ctx.signal.aborted) ctx.log.warn({ err }, 'the scheduled refresh failed')
       })
-    const schedule = scheduleRefresh(config, refresh, ctx.name)
+    const schedule = scheduleRefresh(config, refresh)
     ctx.own(schedule.close)
     ctx.tap(ctx.hooks.started, () => schedule.begin())
   }

@@ -13,9 +13,9 @@ export interface Schedule {
 
 /**
  * Calls `refresh` (which never rejects) `refresh_interval_ms` after each call ended; 0 switches that off. Changes of the configuration
- * count at once. `pack`: whose schedule it is.
+ * count at once.
  */
-export function scheduleRefresh(config: Pick<Config, 'get' | 'onChange'>, refresh: () => Promise<unknown>, pack: string): Schedule {
+export function scheduleRefresh(config: Pick<Config, 'get' | 'onChange'>, refresh: () => Promise<unknown>): Schedule {
   let timer: NodeJS.Timeout | undefined
   let armed: number | undefined
   let closed = false
@@ -34,7 +34,7 @@ export function scheduleRefresh(config: Pick<Config, 'get' | 'onChange'>, refres
   }
   const undo = config.onChange(() => {
     if (armed !== undefined && interval() !== armed) arm()
-  }, pack)
+  })
   arm()
   return {
     begin() {

@@ -19,11 +19,9 @@ export default definePack({
     const searcher = new Searcher(ctx.home, ctx.config.idle_ms)
     ctx.own(() => searcher.close())
     const gone = new Set<string>()
-    ctx.own(
-      sessions.onArchive(session => {
-        if (gone.size < maxTouched) gone.add(session.id)
-      })
-    )
+    sessions.onArchive(session => {
+      if (gone.size < maxTouched) gone.add(session.id)
+    })
     ctx.route(searchAll, async ({ body, signal }) => {
       const { session_id } = body.container ?? {}
       const live = session_id !== undefined && sessions.loaded(session_id) !== undefined

@@ -183,13 +183,13 @@ export interface Sessions {
   archive(id: string): Promise<void>
   /** Un-archives the session; as `archive` does. Throws SessionMissing, SessionBusy, OwnerSilent. */
   restore(id: string): Promise<void>
-  /** Called for every session right after it was loaded, before anyone else sees it; repairs go here. Awaited in order. */
+  /** Called for every session right after it was loaded, before anyone else sees it; repairs go here. Awaited in order, as `onArchive`. */
   onLoad(listener: (session: Session) => unknown): () => void
-  /** Called before a session is archived: running work ends here. Awaited in order; one that fails is logged and holds nothing up. */
+  /** Called before a session is archived: running work ends here. Awaited in order; one that fails, or takes too long, holds nothing up. */
   onArchive(listener: (session: Session) => unknown): () => void
 }
 
-export const Sessions = serviceToken<Sessions>('sessions')
+export const Sessions = serviceToken<Sessions>('sessions', { onLoad: 'promise', onArchive: 'promise' })
 
 /**
  * Applies one field of `agent_config` to the main agent (contract 2, profile update). Fields that nobody handles are accepted and

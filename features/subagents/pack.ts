@@ -98,13 +98,11 @@ export default definePack({
     })
     ctx.slot(slot)
     const swarmOf = async (agent: AgentHost) => agent.whenOpen(slot, ({ swarm }) => swarm)
-    ctx.own(
-      sessions.onLoad(async session => {
-        const agent = session.agent('main')
-        if (agent) await swarmOf(agent)
-        await readProfiles(session)
-      })
-    )
+    sessions.onLoad(async session => {
+      const agent = session.agent('main')
+      if (agent) await swarmOf(agent)
+      await readProfiles(session)
+    })
     ctx.contribute(StatusFacts, {
       field: 'subagents',
       places: ['snapshot'],

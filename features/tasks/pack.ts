@@ -104,23 +104,19 @@ export default definePack({
 
     ctx.contribute(UndoFollowers, { name: 'tasks', undone: async (agent, from) => (await tableOf(agent)).undone(from) })
 
-    ctx.own(
-      sessions.onLoad(async session => {
-        if (!session.writable) return
-        const main = session.agent('main')
-        if (main) await tableOf(main)
-        ctx.background(async () => {
-          for (const agent of session.agents()) {
-            if (!session.scope.closed && agent.id !== 'main' && !(await histories.wasClosed(agent))) await tableOf(agent)
-          }
-        })
+    sessions.onLoad(async session => {
+      if (!session.writable) return
+      const main = session.agent('main')
+      if (main) await tableOf(main)
+      ctx.background(async () => {
+        for (const agent of session.agents()) {
+          if (!session.scope.closed && agent.id !== 'main' && !(await histories.wasClosed(agent))) await tableOf(agent)
+        }
       })
-    )
-    ctx.own(
-      sessions.onArchive(async session => {
-        for (const table of await openTables(session)) await table.end()
-      })
-    )
+    })
+    sessions.onArchive(async session => {
+      for (const table of await openTables(session)) await table.end()
+    })
     ctx.tap(ctx.hooks.stopping, async () => {
       const open = (await Promise.all(sessions.allLoaded().map(openTables))).flat()
       await Promise.all(open.map(table => table.shutDown(settings()?.keep_alive_on_exit ?? false)))

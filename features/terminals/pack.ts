@@ -56,7 +56,7 @@ export default definePack({
       }
     })
     ctx.slot(slot)
-    ctx.own(sessions.onArchive(async session => await session.peek(slot)?.close()))
+    sessions.onArchive(async session => await session.peek(slot)?.close())
 
     const of = async (session_id: string) => (await sessions.load(session_id)).get(slot)
     const find = async ({ session_id, terminal_id }: { readonly session_id: string; readonly terminal_id: string }) => {

@@ -96,18 +96,14 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
 
   // An archived session is over; it is loaded only to be read.
   const goesOn = ({ state }: Session) => !state.archived
-  ctx.own(
-    sessions.onLoad(session => {
-      if (!goesOn(session)) return
-      const source = session.agents().length === 0 ? 'startup' : 'resume'
-      if (rules.has('SessionStart')) runner.tell({ event: 'SessionStart', session, subject: source, fields: { source } })
-    })
-  )
-  ctx.own(
-    sessions.onArchive(session => {
-      if (goesOn(session)) runner.tell({ event: 'SessionEnd', session, subject: 'archive', fields: { reason: 'archive' } })
-    })
-  )
+  sessions.onLoad(session => {
+    if (!goesOn(session)) return
+    const source = session.agents().length === 0 ? 'startup' : 'resume'
+    if (rules.has('SessionStart')) runner.tell({ event: 'SessionStart', session, subject: source, fields: { source } })
+  })
+  sessions.onArchive(session => {
+    if (goesOn(session)) runner.tell({ event: 'SessionEnd', session, subject: 'archive', fields: { reason: 'archive' } })
+  })
   // Whoever was told something gets to hear it: the process does not end before, and the limit of a stopping tap bounds it.
   ctx.tap(ctx.hooks.stopping, async () => {
     for (const session of sessions.allLoaded().filter(goesOn)) tell('SessionEnd', session.id, 'exit', { reason: 'exit' })

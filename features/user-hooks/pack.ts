@@ -35,7 +35,7 @@ export default definePack({
     }
     retap()
     tellHooks(ctx, { rules, runner, sessions })
-    ctx.own(config.onChange(({ fields }) => fields.includes(hooksSection.name) && refresh(), ctx.name))
+    config.onChange(({ fields }) => fields.includes(hooksSection.name) && refresh())
     let listening: (() => void)[] = []
     const listen = () => {
       for (const undo of listening) undo()

@@ -28,4 +28,4 @@ export interface FileWatches {
   /** Resolves when every change from now on is told, to the undo. Rejects with WatchTrouble; then nothing is watched. */
   watch(request: WatchRequest, listener: WatchListener): Promise<() => void>
 }
-export const FileWatches = serviceToken<FileWatches>('file-watches')
+export const FileWatches = serviceToken<FileWatches>('file-watches', { watch: 'notify' })

@@ -32,9 +32,7 @@ export default definePack({
     const registry = new Registry(
       new Latest({ store: ctx.store(registryStore, inHome), id: 'workspaces', dir: ctx.home, empty: emptyRegistry })
     )
-    const trust = new Trust(new Latest({ store: ctx.store(trustStore, inHome), id: 'trust', dir: ctx.home, empty: emptyTrust }), err =>
-      ctx.log.error({ err }, 'a listener of the workspace trust failed')
-    )
+    const trust = new Trust(new Latest({ store: ctx.store(trustStore, inHome), id: 'trust', dir: ctx.home, empty: emptyTrust }))
     const emitCreated = ctx.event(workspaceCreated)
     const emitUpdated = ctx.event(workspaceUpdated)
     const emitDeleted = ctx.event(workspaceDeleted)

@@ -28,7 +28,7 @@ export interface Workspaces {
   onTrustChange(listener: (id: string, trusted: boolean) => void): () => void
 }
 
-export const Workspaces = serviceToken<Workspaces>('workspaces')
+export const Workspaces = serviceToken<Workspaces>('workspaces', { onTrustChange: 'notify' })
 
 /** Counts sessions; contributed by the sessions pack. */
 export interface SessionCounter {

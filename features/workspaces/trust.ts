@@ -8,12 +8,10 @@ export const emptyTrust: TrustFile = { version: 1, trusted: {} }
 
 export class Trust {
   readonly #file: Latest<TrustFile>
-  readonly #onError: (error: unknown) => void
   readonly #listeners = new Set<TrustListener>()
 
-  constructor(file: Latest<TrustFile>, onError: (error: unknown) => void) {
+  constructor(file: Latest<TrustFile>) {
     this.#file = file
-    this.#onError = onError
   }
 
   async of(id: string): Promise<boolean> {
@@ -31,13 +29,7 @@ export class Trust {
       return { ...current, trusted: Object.fromEntries(trusted ? [...others, [id, { trusted_at: at }]] : others) }
     })
     if (!changed) return
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(id, trusted)
-      } catch (error) {
-        this.#onError(error)
-      }
-    }
+    for (const listener of [...this.#listeners]) listener(id, trusted)
   }
 
   onChange(listener: TrustListener): () => void {

@@ -14,7 +14,7 @@ import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { fillDefaults, problems, stripUnknown } from '../schema.ts'
 import type { FenceRules } from '../storage/files.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
-import { GuardedItems } from './guarded.ts'
+import { GuardedItems, membersOf } from './guarded.ts'
 import { isTappable, ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Dispose } from './scope.ts'
@@ -108,11 +108,11 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     onAccountOf: (pack, what, work) => env.guard.run(pack, what, work),
     blame: (pack, what, error, facts) => env.guard.report(pack, what, error, facts)
   }
-  const guarded = new GuardedItems(accounts)
+  const guarded = new GuardedItems(accounts, frameTimeoutMs)
   const storeAt = <S extends StoreSpec>(spec: S, dir: string): StoreOf<S> => {
     use()
     const store = parts.storage.open(spec, { namespace: name, dir })
-    return whileUsable(store, methodsOf(store), use)
+    return whileUsable(store, [...membersOf(store).keys()], use)
   }
 
   return {
@@ -305,14 +305,6 @@ function whileUsable<T extends object>(target: T, names: readonly string[], use:
     }
   }
   return face as T
-}
-
-function methodsOf(target: object): string[] {
-  const names = new Set<string>()
-  for (let at = target; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
-    for (const name of Object.getOwnPropertyNames(at)) if (name !== 'constructor') names.add(name)
-  }
-  return [...names]
 }
 
 /** The deployment options of a pack, checked against its schema, defaults filled in. Throws with the offending fields named; the pack then fails. */

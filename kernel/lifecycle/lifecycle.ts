@@ -278,7 +278,7 @@ export class Lifecycle {
     unit.activeSince = this.#env.now()
     unit.activated = ++this.#sequence
     unit.scope.own(registry.publish(unit.registrations))
-    for (const [id, impl] of unit.provided) services.set(id, { owner: unit.name, impl })
+    for (const token of unit.pack.provides) services.set(token.id, { owner: unit.name, token, impl: unit.provided.get(token.id) })
     this.#dirty = true
     this.#state(unit, 'Active')
     try {

@@ -7,9 +7,18 @@ import { LazySignal } from './wait.ts'
 export interface ServiceToken<T> {
   readonly kind: 'service'
   readonly id: string
+  /** See `Listening`. */
+  readonly listening?: Listening | undefined
   /** Never set; carries the type. */
   readonly type?: T
 }
+
+/**
+ * By the name of a function of a service that takes a listener: whether that is awaited (`promise`, within a time limit) or nobody looks at its
+ * answer (`notify`). The listener is the last argument, a function or an object of functions; what is answered is its undo, or a promise of it.
+ * A pack that uses the service hands in what is guarded: a failure is put down to that pack and reaches nobody, and the listener goes with it.
+ */
+export type Listening<T = Record<string, unknown>> = { readonly [K in keyof T]?: 'notify' | 'promise' }
 
 /**
  * By the name of a function: `promise`, it is awaited; `iterable`, it answers with an asynchronous list; `notify`, nobody looks at the
@@ -46,8 +55,8 @@ export interface ExtensionPoint<T> {
 }
 
 /** Declares a service. One pack of a deployment provides it (`ctx.provide`); others name it in `needs` or `optional`. */
-export function serviceToken<T>(id: string): ServiceToken<T> {
-  return { kind: 'service', id }
+export function serviceToken<T>(id: string, listening?: Listening<T>): ServiceToken<T> {
+  return { kind: 'service', id, ...(listening && { listening }) }
 }
 
 /** Declares an extension point. Items appear with `ctx.contribute` and leave with their pack; readers use `ctx.collect`. */
@@ -81,7 +90,7 @@ export type ResolvedOptional<N extends Needs> = {
 }
 
 /** Services by token id: what active packs and the kernel provide. */
-export type ServiceTable = Map<string, { readonly owner: string; readonly impl: unknown }>
+export type ServiceTable = Map<string, { readonly owner: string; readonly token: ServiceToken<unknown>; readonly impl: unknown }>
 
 export interface Contribution<T> {
   readonly pack: string

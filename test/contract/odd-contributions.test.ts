@@ -13,10 +13,12 @@ import { LlmAdapters, LlmLogins, LlmModels, OutboundHosts, RequestForms } from '
 import { McpLogins } from '../../features/mcp/index.ts'
 import { PeerTopics } from '../../features/peers/index.ts'
 import { MarketplaceRows } from '../../features/plugins/index.ts'
-import { AgentConfigHandlers, SessionChecks, SessionDefaults } from '../../features/sessions/index.ts'
+import { AgentConfigHandlers, readSession, SessionChecks, SessionDefaults, Sessions } from '../../features/sessions/index.ts'
 import { SkillSources } from '../../features/skills/index.ts'
 import { ToolPolicies, ToolSets, Tools } from '../../features/tools/index.ts'
 import { HookSources } from '../../features/user-hooks/index.ts'
+import { FileWatches } from '../../features/watch/index.ts'
+import { Workspaces } from '../../features/workspaces/index.ts'
 import { definePack, type ExtensionPoint, type Pack, type PackContext, Type } from '../../kernel/index.ts'
 import { scriptedModel, startTestServer, toolCalls } from '../../testing/index.ts'
 import { projectRoot } from '../helpers/project-root.ts'
@@ -95,12 +97,36 @@ const rows: Readonly<Record<string, Row>> = {
 const packs: Pack[] = Object.entries(rows).map(([name, { point, item }]) =>
   definePack({ name, setup: ctx => void ctx.contribute(point, item) })
 )
-packs.push(
-  definePack({
-    name: 'odd-listener',
+/** By the function that takes it: a pack that hands it a listener that throws. */
+const listeners: Readonly<Record<string, Pack>> = {
+  'config.onChange': definePack({
+    name: 'odd-config',
     needs: { config: Config },
-    setup: (ctx, { config }) => void ctx.own(config.onChange(boom, ctx.name))
+    setup: (_ctx, { config }) => void config.onChange(boom)
   }),
+  'sessions.onLoad': definePack({
+    name: 'odd-load',
+    needs: { sessions: Sessions },
+    setup: (_ctx, { sessions }) => void sessions.onLoad(async () => boom())
+  }),
+  'sessions.onArchive': definePack({
+    name: 'odd-archive',
+    needs: { sessions: Sessions },
+    setup: (_ctx, { sessions }) => void sessions.onArchive(boom)
+  }),
+  'workspaces.onTrustChange': definePack({
+    name: 'odd-trust',
+    optional: { workspaces: Workspaces },
+    setup: (ctx, { workspaces }) => void ctx.tap(ctx.hooks.started, () => void workspaces()?.onTrustChange(boom))
+  }),
+  'file-watches.watch': definePack({
+    name: 'odd-watch',
+    needs: { watches: FileWatches },
+    setup: (ctx, { watches }) => watches.watch({ root: ctx.home, path: 'watched' }, { changed: boom, unknown: boom })
+  })
+}
+packs.push(
+  ...Object.values(listeners),
   definePack({
     name: 'odd-model',
     setup: ctx => void (ctx as PackContext).contribute(LlmModels as ExtensionPoint<unknown>, { alias: 'odd/lacking', protocol: 'scripted' })
@@ -134,7 +160,15 @@ test('a pack that hands in what throws is shown with its fault; everybody else i
   await writeFile(join(home, 'config.toml'), toml, { mode: 0o600 })
   const model = scriptedModel(toolCalls({ name: 'Odd' }), 'done')
   const logged: { readonly pack?: string; readonly msg: string }[] = []
-  const log = { level: 'error', to: { write: (line: string) => void logged.push(JSON.parse(line)) } } as const
+  let heard: () => void = () => undefined
+  const watchFailed = new Promise<void>(resolve => {
+    heard = resolve
+  })
+  const write = (line: string) => {
+    logged.push(JSON.parse(line))
+    if (logged.at(-1)?.pack === 'odd-watch') heard()
+  }
+  const log = { level: 'error', to: { write } } as const
   const server = await startTestServer(t, { home, model, packs, log })
   const ask = async (method: string, path: string, body?: object) => {
     const answer = await server.rest.json(method, `/api/v1${path}`, body)
@@ -152,6 +186,11 @@ test('a pack that hands in what throws is shown with its fault; everybody else i
   for (const path of ['', '/status', '/snapshot', '/messages', '/profile', '/skills']) await ask('GET', session + path)
   await ask('POST', `${session}:undo`, { count: 1 })
   await ask('GET', '/sessions')
+  const { workspace_id } = (await server.call(readSession, { params: { session_id: server.session_id } })).data
+  await ask('POST', `/workspaces/${workspace_id}/trust`)
+  await ask('POST', `${session}:archive`)
+  await writeFile(join(home, 'watched'), '')
+  await watchFailed
 
   const features = new Map(
     server.kernel.features().map(({ name, state, meta }) => [name, { state, error: meta.error, faults: meta.faults }])
@@ -163,7 +202,7 @@ test('a pack that hands in what throws is shown with its fault; everybody else i
     assert.ok(saidOf(name).includes(`${fault} failed`), `${name}: ${saidOf(name)}`)
     assert.ok(features.get(name)?.faults, name)
   }
-  assert.equal(features.get('odd-listener')?.faults?.last, 'listener of the configuration: odd')
+  for (const [taker, { name }] of Object.entries(listeners)) assert.equal(features.get(name)?.faults?.last, `listener of ${taker}: odd`)
   assert.match(features.get('odd-model')?.error ?? '', /'llm-models' needs 'provider_id' \(string\)/)
   assert.match(features.get('odd-list')?.error ?? '', /'history-states' needs 'records' \(set\?\), not \[ 'message' \]/)
   assert.deepEqual(
@@ -176,10 +215,20 @@ test('a pack that hands in what throws is shown with its fault; everybody else i
   )
 })
 
-test('every extension point of the default packs has its row', async () => {
-  const features = new URL('features/', projectRoot)
-  const files = (await readdir(features, { recursive: true })).filter(name => name.endsWith('.ts'))
-  const texts = await Promise.all(files.map(name => readFile(new URL(name, features), 'utf8')))
+const features = new URL('features/', projectRoot)
+const files = (await readdir(features, { recursive: true })).filter(name => name.endsWith('.ts'))
+const texts = await Promise.all(files.map(name => readFile(new URL(name, features), 'utf8')))
+
+test('every function of a service of the default packs that takes a listener says so with its token, and has its pack here', () => {
+  const all = texts.join('\n')
+  const taking = [...all.matchAll(/serviceToken<(\w+)>\(\s*'([^']+)'/g)].flatMap(([, service, id]) => {
+    const [, body = ''] = new RegExp(`^export interface ${service} \\{\n((?:.*\n)*?)\\}`, 'm').exec(all) ?? []
+    return [...body.matchAll(/^ {2}(\w+)\(.*\blistener: /gm)].map(([, name]) => `${id}.${name}`)
+  })
+  assert.deepEqual(taking.toSorted(), Object.keys(listeners).toSorted())
+})
+
+test('every extension point of the default packs has its row', () => {
   const declared = texts.flatMap(text => [...text.matchAll(/extensionPoint<[^>]+>\(\s*'([^']+)'/g)].map(([, id]) => id as string))
   const tried = [...Object.values(rows).map(({ point }) => point.id), LlmModels.id]
   assert.deepEqual(declared.toSorted(), [...new Set(tried)].toSorted())

@@ -23,7 +23,7 @@ const Guests = extensionPoint<Guest>(
   }
 )
 
-async function scene(t: TestContextLike, item: Guest) {
+async function scene(t: TestContextLike, item: Guest, frameTimeoutMs = 30_000) {
   let guests: Collection<Guest> | undefined
   const host = definePack({
     name: 'host',
@@ -39,7 +39,7 @@ async function scene(t: TestContextLike, item: Guest) {
       ctx.contribute(Guests, item)
     }
   })
-  const { kernel } = await startTestKernel(t, { packs: [host, guest] })
+  const { kernel } = await startTestKernel(t, { packs: [host, guest], frameTimeoutMs })
   const list = guests as Collection<Guest>
   const entry = list.entries()[0] as Contribution<Guest>
   const faults = () => Object.fromEntries(kernel.features().map(({ name, meta }) => [name, meta.faults]))
@@ -75,6 +75,12 @@ test('a function that fails answers what the point says instead, and is the faul
   assert.deepEqual(faults(), { host: undefined, guest: { count: 1, last: 'greet of guests rude: no' } })
   assert.equal(await entry.item.wait?.(), 'nothing')
   assert.deepEqual(faults().guest, { count: 2, last: 'wait of guests rude: never' })
+})
+
+test('a function whose promise never settles is answered instead after the time limit, and is the fault of its pack', async t => {
+  const { entry, faults } = await scene(t, { name: 'slow', greet: String, wait: () => new Promise(() => undefined) }, 20)
+  assert.equal(await entry.item.wait?.(), 'nothing')
+  assert.match(faults().guest?.last ?? '', /^wait of guests slow: /)
 })
 
 test('an object of a class stays what it is for its own methods, and its fields are those of the moment', async t => {

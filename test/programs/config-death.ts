@@ -34,7 +34,7 @@ syncBuiltinESMExports()
 const { ConfigFile } = await import('../../features/config/file.ts')
 const { Settings } = await import('../../features/config/settings.ts')
 const log = { warn: () => undefined, error: () => undefined }
-const settings = new Settings({ file: new ConfigFile(home), env: {}, log: log as never, accounts: {} as never, sections: () => [] })
+const settings = new Settings({ file: new ConfigFile(home), env: {}, log: log as never, sections: () => [] })
 await settings.ready()
 left = Number(last)
 await settings.patch({ counters: { saved: Number(last) } })

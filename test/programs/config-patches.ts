@@ -4,7 +4,7 @@ import { Settings } from '../../features/config/settings.ts'
 
 const [home, key, rounds] = process.argv.slice(2) as [string, string, string]
 const log = { warn: () => undefined, error: () => undefined }
-const settings = new Settings({ file: new ConfigFile(home), env: {}, log: log as never, accounts: {} as never, sections: () => [] })
+const settings = new Settings({ file: new ConfigFile(home), env: {}, log: log as never, sections: () => [] })
 await settings.ready()
 process.send?.(0)
 for (let round = 1; round <= Number(rounds); round++) {

@@ -43,6 +43,9 @@ interface ChildParts {
   readonly graceMs: number
 }
 
+/** Of functions of items that are awaited: what the server takes for its own packs. */
+const answerMs = 30_000
+
 /** Faults are put down to the pack by the server. */
 class TellingGuard extends Guard {
   readonly #tell: (what: string, error: unknown) => void
@@ -67,7 +70,7 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
     onAccountOf: (_pack, _what, work) => work(),
     blame: (pack, what, error, facts) => tell('blame', pack, what, error, facts)
   }
-  const guarded = new GuardedItems(accounts)
+  const guarded = new GuardedItems(accounts, answerMs)
   const refuse = (what: string): never => {
     throw new Uncrossable(`ctx.${what}`, 'hangs on objects of the server: a pack that uses it cannot run in a process of its own')
   }

@@ -1,12 +1,12 @@
 /** What the server knows of a pack that runs in a process of its own: its declaration, without its code. */
-import type { Pack } from '../../../kernel/index.ts'
+import type { Pack, ServiceToken } from '../../../kernel/index.ts'
 
 type Tokens = Readonly<Record<string, string>>
 
 export interface PackFacts extends Pick<Pack, 'name' | 'version' | 'description' | 'area' | 'config' | 'errors' | 'source'> {
   readonly needs: Tokens
   readonly optional: Tokens
-  readonly provides: readonly string[]
+  readonly provides: readonly Pick<ServiceToken<unknown>, 'id' | 'listening'>[]
   /** Why it cannot run. */
   readonly broken?: string | undefined
 }
@@ -24,7 +24,7 @@ export function factsOf(pack: Pack): PackFacts {
     source,
     needs: ids(needs),
     optional: ids(optional),
-    provides: provides.map(({ id }) => id),
+    provides: provides.map(({ id, listening }) => ({ id, listening })),
     broken: broken?.message
   }
 }

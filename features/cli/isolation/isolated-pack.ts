@@ -96,7 +96,7 @@ class IsolatedPack {
       ...{ name, version, description, area, errors },
       needs: tokens(facts.needs),
       optional: tokens(facts.optional),
-      provides: facts.provides.map(id => serviceToken(id)),
+      provides: facts.provides.map(({ id, listening }) => serviceToken(id, listening)),
       setup: (ctx, services) => this.#setup(ctx as unknown as PackContext, services)
     })
     this.pack = {

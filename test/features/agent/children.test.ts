@@ -166,7 +166,7 @@ for (const early of [false, true]) {
           const host = session.agent(agent_id)
           if (host) await (await histories.of(host)).append({ type: 'writer.noted' })
         }
-        ctx.own(sessions.onLoad(write))
+        sessions.onLoad(write)
       }
     })
 

@@ -34,7 +34,7 @@ async function open(toml: string, env: NodeJS.ProcessEnv = {}, sections: readonl
   await writeFile(path, toml)
   const warnings: string[] = []
   const log = { warn: (_: unknown, message: string) => warnings.push(message), error: () => undefined }
-  const settings = new Settings({ file: new ConfigFile(home), env, log: log as never, accounts: {} as never, sections: () => sections })
+  const settings = new Settings({ file: new ConfigFile(home), env, log: log as never, sections: () => sections })
   await settings.ready()
   return { settings, warnings, path, read: () => readFile(path, 'utf8') }
 }

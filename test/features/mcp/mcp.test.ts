@@ -457,6 +457,18 @@ test('servers of a plugin come and go with it', async t => {
   assert.match(String(await said()), /not found|not there/)
 })
 
+test('servers of a plugin still follow it at once when the pack of plugins was reloaded meanwhile', async t => {
+  const file = join(await freshDir(), 'pids')
+  const scene = await start(t, {})
+  const dir = await freshDir()
+  await writeJson(join(dir, 'svc.plugin.json'), { name: 'kit', mcpServers: { db: { ...stdio('kit', file), command: 'node' } } })
+  await scene.kernel.reload('plugins')
+  await scene.call(installPlugin, { body: { source: dir } })
+  await scene.status('plugin-kit:db', 'connected')
+  await scene.call(disablePlugin, { params: { plugin_id: 'kit' } })
+  await scene.status('plugin-kit:db', 'removed')
+})
+
 test('fifty servers do not hold up the start of the server: they start with the first session', async t => {
   const file = join(await freshDir(), 'pids')
   const home = await freshDir()

@@ -7,6 +7,7 @@ import {
   enablePlugin,
   type PluginMcpServer,
   Plugins,
+  pluginChanged,
   readMarketplace,
   removePlugin
 } from '../../../features/plugins/index.ts'
@@ -112,7 +113,7 @@ test('servers of plugins that are on are offered by their own names, and changes
     needs: { plugins: Plugins },
     setup(ctx, { plugins }) {
       servers = () => plugins.mcpServers()
-      ctx.own(plugins.onChange(() => changes++))
+      ctx.on(pluginChanged, () => changes++)
     }
   })
   const scene = await start(t, undefined, { packs: [user] })

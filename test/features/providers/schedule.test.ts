@@ -31,7 +31,7 @@ function schedule(t: TestContext, settings: Settings) {
     started++
     return new Promise<void>(resolve => running.push(resolve))
   }
-  const { begin, close } = scheduleRefresh(config, refresh, 'providers')
+  const { begin, close } = scheduleRefresh(config, refresh)
   t.after(close)
   return {
     begin,

@@ -20,7 +20,7 @@ test('trust is off until given, survives a restart, and its listeners hear chang
     name: 'listener',
     needs: { workspaces: Workspaces },
     setup: (ctx, services) => {
-      ctx.own(services.workspaces.onTrustChange((id, trusted) => heard.push([id, trusted])))
+      services.workspaces.onTrustChange((id, trusted) => heard.push([id, trusted]))
     }
   })
   const first = await startTestKernel(t, { packs: [workspaces, listener] })
