@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { loadDefaultPacks } from '../../../features/default-packs.ts'
@@ -420,6 +420,24 @@ test('a file that a trusted project gets later counts while nobody asks, and non
   await scene.status('late', 'connected')
   await scene.call(untrustWorkspace, { params: { workspace_id } })
   await scene.status('late', 'removed')
+})
+
+test('a file counts while nobody asks when its directory comes, goes, and comes again as another one', async t => {
+  const scene = await start(t, {})
+  const { workspace_id } = (await scene.call(readSession, { params: { session_id: scene.session_id } })).data
+  await scene.call(trustWorkspace, { params: { workspace_id } })
+  const dir = join(scene.cwd, '.svc-code')
+  for (const name of ['one', 'two', 'three']) {
+    await writeJson(join(dir, 'mcp.json'), { mcpServers: { [name]: stdio(name) } })
+    await scene.status(name, 'connected')
+    await rm(dir, { recursive: true })
+    await scene.status(name, 'removed')
+  }
+  await mkdir(dir)
+  await scene.servers()
+  await rename(dir, `${dir}-old`)
+  await writeJson(join(dir, 'mcp.json'), { mcpServers: { four: stdio('four') } })
+  await scene.status('four', 'connected')
 })
 
 test('sessions of one directory share a server, which ends with the server', async t => {
