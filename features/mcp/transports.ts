@@ -1,7 +1,7 @@
 /** How a server is reached: over the streams of a program, or over HTTP with what it is to be let in by. */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { Shell } from '../tools-shell/index.ts'
-import { BrokenAnswers } from './broken-answers.ts'
+import { BrokenAnswers, reconnectionOptions } from './broken-answers.ts'
 import type { RemoteConfig, StdioConfig } from './config.ts'
 import { type Entry, program, runDir } from './layers.ts'
 import type { RemoteFetch } from './remote.ts'
@@ -99,7 +99,7 @@ function remoteTransport(entry: Entry, config: RemoteConfig, { remote, shell, to
   const requestInit = { headers }
   if (config.transport === 'sse') return { transport: new sdk.SSEClientTransport(url, { fetch, requestInit }), trouble: () => undefined }
   const broken = new BrokenAnswers()
-  const transport = new sdk.StreamableHTTPClientTransport(url, { fetch: broken.over(fetch), requestInit }) as Transport
+  const transport = new sdk.StreamableHTTPClientTransport(url, { fetch: broken.over(fetch), requestInit, reconnectionOptions }) as Transport
   broken.watch(transport)
   return { transport, trouble: () => undefined }
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -344,6 +345,48 @@ test('an answer that ends or is cut before it is whole ends its call, and a refu
     results.map(({ output }) => output),
     ['all', broken, broken, 'The MCP server site refused the call: MCP error -32001: no session']
   )
+})
+
+test('an answer that was cut is resumed, and one that cannot be ends its call at once; nothing of one that is over is resumed', async t => {
+  const resumed: string[] = []
+  const ids = new Map<string, number>()
+  const answerTo = (name: string, answer: object) => `data: ${JSON.stringify({ jsonrpc: '2.0', id: ids.get(name), ...answer })}\n\n`
+  const { url } = await answering(
+    t,
+    ({ id, params: { name } }, reply) => {
+      ids.set(name, id)
+      reply.writeHead(200, { 'content-type': 'text/event-stream' })
+      reply.write(`retry: 1\nid: ${name}\ndata:\n\n`)
+      if (name === 'refused') reply.end(answerTo(name, { error: { code: -32001, message: 'no' } }))
+      else reply.write(': nothing\n\n', () => reply.destroy())
+    },
+    (last, reply) => {
+      resumed.push(last)
+      if (last === 'whole') reply.setHeader('content-type', 'text/event-stream')
+      if (last === 'whole') reply.end(answerTo(last, { result: { content: [{ type: 'text', text: 'all' }] } }))
+      else reply.writeHead(last === 'cut' ? 500 : 405).end()
+    }
+  )
+  const scene = await start(t, { site: { url, toolTimeoutMs: 600_000 } })
+  const results = await scene.run(...['refused', 'whole', 'ended', 'cut'].map(name => [`mcp__site__${name}`] as const))
+  const broken = 'The MCP server site ended its answer before it was whole; whether it did its work is not known.'
+  assert.deepEqual(
+    results.map(({ output }) => output),
+    ['The MCP server site refused the call: MCP error -32001: no', 'all', broken, broken]
+  )
+  assert.deepEqual(resumed, ['whole', 'ended', 'cut', 'cut'])
+})
+
+test('a call over HTTP that is given up leaves no connection open', async t => {
+  const closed: Promise<unknown>[] = []
+  const { url } = await answering(t, ({ params: { name } }, reply) => {
+    closed.push(once(reply, 'close'))
+    if (name === 'cut') reply.writeHead(200, { 'content-type': 'text/event-stream' }).write('id: cut\ndata:\n\n')
+  })
+  const scene = await start(t, { site: { url, toolTimeoutMs: 100 } })
+  const results = await scene.run(['mcp__site__whole'], ['mcp__site__cut'])
+  for (const { output } of results) assert.match(String(output), /did not answer within 0\.1 s/)
+  await Promise.all(closed)
 })
 
 test('a tool that a server brings later is there in the next turn', async t => {

@@ -168,10 +168,19 @@ interface ToolCall {
   readonly params: { readonly name: string }
 }
 
-/** A server over streamable HTTP with tools `whole`, `ended`, `cut` and `refused`; calls of them are answered by `answer`. */
-export async function answering(t: TestContextLike, answer: (call: ToolCall, reply: ServerResponse) => void): Promise<{ url: string }> {
+/**
+ * A server over streamable HTTP with tools `whole`, `ended`, `cut` and `refused`; calls of them are answered by `answer`, and what would resume
+ * the stream of one by `resume`, with its last event.
+ */
+export async function answering(
+  t: TestContextLike,
+  answer: (call: ToolCall, reply: ServerResponse) => void,
+  resume: (last: string, reply: ServerResponse) => void = (_, reply) => void reply.writeHead(405).end()
+): Promise<{ url: string }> {
   const tools = ['whole', 'ended', 'cut', 'refused'].map(name => ({ name, inputSchema: { type: 'object' } }))
   const server = createServer(async (request, reply) => {
+    const last = request.headers['last-event-id']
+    if (request.method === 'GET' && last !== undefined) return resume(String(last), reply)
     if (request.method !== 'POST') return void reply.writeHead(405).end()
     const { id, method, params } = JSON.parse(Buffer.concat(await request.toArray()).toString())
     if (id === undefined) return void reply.writeHead(202).end()
