@@ -33,7 +33,7 @@ export interface CallOptions extends RunningCall {
 
 export interface Connection {
   readonly listed: Listed
-  /** Resolves with what the server answered, of whatever shape. */
+  /** Resolves with what the server answered, of whatever shape. Rejects with NeedsAuth when its login does not hold any more. */
   call(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<Readonly<Record<string, unknown>>>
   /** Lists the tools anew; whether they are others. */
   refresh(): Promise<boolean>
@@ -121,7 +121,12 @@ export async function connect(
           const onprogress = ({ progress: done, total, message }: { progress: number; total?: number; message?: string }) =>
             options.progress({ text: message, percent: total ? Math.min(100, (done / total) * 100) : undefined })
           const request = { method: 'tools/call', params: { name, arguments: { ...args } } } as const
-          return client.request(request, sdk.ResultSchema, { signal, timeout: longest, onprogress }).finally(end)
+          return client
+            .request(request, sdk.ResultSchema, { signal, timeout: longest, onprogress })
+            .catch((error: unknown) => {
+              throw wantsLogin(error) ? new NeedsAuth(wanted, { cause: error }) : error
+            })
+            .finally(end)
         }),
       async refresh() {
         const before = listed
@@ -140,6 +145,13 @@ export async function connect(
   }
 }
 
+const wanted = 'the server wants a login'
+
+function wantsLogin(error: unknown): boolean {
+  const { code, name } = error as Error & { readonly code?: unknown }
+  return name === 'UnauthorizedError' || (code === 401 && name !== 'McpError') // that one is the server's own
+}
+
 /** The library's own limit never comes first: the signal does. */
 const longest = 2 ** 31 - 1
 
@@ -153,7 +165,6 @@ interface Circumstances {
 function reasonOf(error: unknown, { signal, limit, trouble, ms }: Circumstances): Error {
   if (signal.aborted) return new Error('it was stopped')
   if (limit.aborted) return new Error(`it did not start within ${ms / 1000} s${trouble === undefined ? '' : `: ${trouble}`}`)
-  const { code, name } = error as Error & { readonly code?: unknown }
-  if (code === 401 || name === 'UnauthorizedError') return new NeedsAuth('the server wants a login')
+  if (wantsLogin(error)) return new NeedsAuth(wanted)
   return new Error((trouble ?? inWords(error)).slice(0, 2000), { cause: error })
 }

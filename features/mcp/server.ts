@@ -116,6 +116,10 @@ export class McpServer {
       options.signal.throwIfAborted()
       if (lost.aborted || this.#connection !== connection)
         throw new Error(`The MCP server ${this.name} ended while the tool ran; whether it did its work is not known.`)
+      if (error instanceof NeedsAuth) {
+        this.#refused(connection, error.message)
+        throw new Error(`The MCP server ${this.name} wants a login: the one that there was does not hold any more.`)
+      }
       void this.#probe(connection)
       throw error
     } finally {
@@ -153,6 +157,13 @@ export class McpServer {
 
   #tellOmitted({ listed: { omitted, reasons } }: Connection): void {
     if (omitted > 0) this.#ports.log.warn({ server: this.name, omitted, reasons }, 'tools of an MCP server are left out')
+  }
+
+  /** The login that it was connected with does not hold any more. */
+  #refused(connection: Connection, why: string): void {
+    this.#connection = undefined
+    void connection.close().catch(() => undefined) // it lets nobody in
+    this.#become('needs-auth', why)
   }
 
   /** A remote server that does not answer any more is lost; one that refused a call is not. */

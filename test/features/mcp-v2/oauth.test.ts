@@ -101,7 +101,17 @@ test('a token that ended is renewed before a request, one that is refused after 
   assert.equal((await say('e'))?.output, 'guarded says e')
   scene.site.expire()
   scene.site.revoke()
-  assert.equal((await say('f'))?.isError, true)
+  assert.deepEqual(await say('f'), {
+    output: 'The MCP server site wants a login: the one that there was does not hold any more.',
+    isError: true
+  })
+  assert.equal(
+    scene
+      .of('mcp.server.status')
+      .map(({ server }) => (server as { status: string }).status)
+      .at(-1),
+    'needs-auth'
+  )
   assert.equal(renewals(), 4, 'a refresh token that is refused is not tried again')
   assert.equal(await scene.state(), 'oauth-expired')
   const verified = await scene.call(readAuthStatuses, { query: { verify: true } })
