@@ -1,6 +1,16 @@
 /** Wires the management of MCP servers: the user's file, trying, inspecting, and logins at remote servers. */
 import { definePack, invalid, Type } from '../../kernel/index.ts'
-import { checkConfig, createRemoteFetch, type Entry, Mcp, McpLogins, type ServerConfig } from '../mcp/index.ts'
+import {
+  checkConfig,
+  createRemoteFetch,
+  type Entry,
+  Mcp,
+  McpLogins,
+  type RemoteConfig,
+  type RemoteLogin,
+  type ServerConfig
+} from '../mcp/index.ts'
+import { Peers, PeerTopics } from '../peers/index.ts'
 import { assertWritable, catalog, isShared, located, managed, sharedText } from './catalog.ts'
 import {
   addManaged,
@@ -23,12 +33,14 @@ import { inspection, statuses, tryServer } from './inspect.ts'
 import { changeServers, missing, withOther, without, withServer } from './user-file.ts'
 
 const answerBytes = 1024 * 1024
+const topic = 'mcp-logins'
 
 export default definePack({
   name: 'mcp-v2',
   description: 'Managing MCP servers: configuration, tests, logins',
   area: 'Tools',
   needs: { mcp: Mcp },
+  optional: { peers: Peers },
   errors: [OauthFailed],
   config: Type.Object({
     flow_idle_ms: Type.Integer({
@@ -38,17 +50,28 @@ export default definePack({
       description: 'a login of which nobody asks any more ends'
     })
   }),
-  setup(ctx, { mcp }) {
+  setup(ctx, { mcp, peers }) {
     const { fetch, close } = createRemoteFetch(answerBytes)
     ctx.own(close)
     const dir = `${ctx.home}/credentials/mcp`
     const book = new CredentialBook({ store: ctx.store(credentialStore, { dir: 'credentials/mcp' }), dir, fetch, now: ctx.now })
+    const loginChanged = ({ name, config }: Entry) => {
+      const { url } = config as RemoteConfig
+      mcp.credentialsChanged({ name, url })
+      peers()?.tell(topic, { name, url })
+    }
     const flows = new Flows({
       book,
       fetch,
       idleMs: ctx.config.flow_idle_ms,
       newId: ctx.newId,
-      authorized: entry => mcp.credentialsChanged(entry)
+      authorized: loginChanged
+    })
+    // Logins are on disk, for all servers of the home. One that is linked only now may have got some without a word.
+    ctx.contribute(PeerTopics, {
+      topic,
+      told: login => mcp.credentialsChanged(login as RemoteLogin),
+      joined: () => mcp.credentialsChanged()
     })
     ctx.own(() => flows.close())
     ctx.tap(ctx.hooks.closing, () => flows.close())
@@ -56,7 +79,7 @@ export default definePack({
       tokens: entry => (isCandidate(entry) ? book.tokens(entry) : undefined),
       async login(entry, told, signal) {
         const begun = await flows.begin(entry)
-        if (begun.status === 'already-authorized') return mcp.credentialsChanged(entry)
+        if (begun.status === 'already-authorized') return loginChanged(entry)
         const expiresAt = new Date(ctx.now().getTime() + ctx.config.flow_idle_ms).toISOString()
         told({ authorizationUrl: begun.authorizationUrl, expiresAt })
         await flows.complete(begun.flowId, ctx.config.flow_idle_ms, signal).finally(() => flows.cancel(begun.flowId))
@@ -163,7 +186,7 @@ export default definePack({
       if (entry.config.transport === 'stdio')
         throw invalid([{ path: 'body', message: `${entry.name} is no remote server: it has no login` }])
       await book.forget(entry)
-      mcp.credentialsChanged(entry)
+      loginChanged(entry)
       return null
     })
   }

@@ -126,7 +126,7 @@ export default definePack({
       entries: cwd => readLayersStrictly(cwd, layers),
       probe: (entry, cwd, signal) => pools.probe(entry, cwd, signal),
       changed: () => pools.refresh(),
-      credentialsChanged: entry => pools.reconnect(entry)
+      credentialsChanged: login => pools.reconnect(login)
     })
 
     const effective: readonly unknown[] = [listMcpServers, restartMcpServer]

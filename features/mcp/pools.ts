@@ -6,6 +6,8 @@ import type { Entry } from './layers.ts'
 import type { Listed } from './listing.ts'
 import { type PoolListener, type PoolPorts, ServerPool } from './pool.ts'
 import { createRemoteFetch } from './remote.ts'
+import type { McpServer } from './server.ts'
+import type { RemoteLogin } from './service.ts'
 import { PoolTools, type ToolsPorts } from './tools.ts'
 
 export interface PoolsPorts extends Omit<PoolPorts, 'remote'>, Omit<ToolsPorts, 'collision'> {}
@@ -63,8 +65,11 @@ export class Pools {
     for (const { pool } of this.#shared.values()) void pool.refresh()
   }
 
-  reconnect({ name }: Entry): void {
-    for (const { pool } of this.#shared.values()) void pool.server(name)?.restart()
+  /** Servers of this login, or those that want one, connect anew. */
+  reconnect(login: RemoteLogin | undefined): void {
+    const isMeant = ({ name, state, entry: { config } }: McpServer) =>
+      login ? name === login.name && config.transport !== 'stdio' && config.url === login.url : state === 'needs-auth'
+    for (const { pool } of this.#shared.values()) for (const server of pool.servers) if (isMeant(server)) void server.restart()
   }
 
   async probe(entry: Entry, cwd: string, signal: AbortSignal): Promise<Listed> {

@@ -4,6 +4,12 @@ import type { Entry } from './layers.ts'
 import type { Listed } from './listing.ts'
 import type { TokenSource } from './transports.ts'
 
+/** What a login is for: a remote server, by its name and address. */
+export interface RemoteLogin {
+  readonly name: string
+  readonly url: string
+}
+
 export interface Mcp {
   /** Entries of all layers for a directory (default: the user's and those of plugins). Throws 40001 for what cannot be read. */
   entries(cwd?: string): Promise<readonly Entry[]>
@@ -11,8 +17,8 @@ export interface Mcp {
   probe(entry: Entry, cwd: string, signal: AbortSignal): Promise<Listed>
   /** The configuration of a directory, or of all, may have changed: servers of live sessions follow it. */
   changed(): void
-  /** The login of a server has come or gone: those of live sessions connect anew. */
-  credentialsChanged(entry: Entry): void
+  /** The login of a server has come or gone: those of live sessions connect anew. Without one it is not known which: those that want one do. */
+  credentialsChanged(login?: RemoteLogin): void
 }
 export const Mcp = serviceToken<Mcp>('mcp')
 
