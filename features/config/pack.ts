@@ -1,5 +1,5 @@
 /** Wires the config pack: the service over `<home>/config.toml`, its two routes, the change event and the watcher. */
-import { AppError, definePack, invalid, mostDetails, type Static, yieldToLoop } from '../../kernel/index.ts'
+import { AppError, definePack, invalid, KernelInfo, mostDetails, type Static, yieldToLoop } from '../../kernel/index.ts'
 import { type ConfigObject, configWarning } from './contract.ts'
 import { ConfigFile } from './file.ts'
 import { LiveSpecs } from './live-specs.ts'
@@ -16,13 +16,19 @@ export default definePack({
   name: 'config',
   description: "The user's configuration file",
   area: 'Server',
+  needs: { info: KernelInfo },
   provides: [Config],
-  async setup(ctx) {
+  async setup(ctx, { info }) {
     const { env } = process
     const contributed = ctx.collect(ConfigSections)
     const file = new ConfigFile(ctx.home)
     const emitWarning = ctx.event(configWarning)
     const sections = () => contributed.items()
+    /** Whose sections there were, by their names. */
+    const owners = new Map<string, string>()
+    const remember = () => {
+      for (const { pack, item } of contributed.entries()) owners.set(item.name, pack).set(item.alias ?? item.name, pack)
+    }
     const settings = new Settings({
       file,
       env,
@@ -34,6 +40,7 @@ export default definePack({
       warned: warnings => emitWarning({ warnings: warnings.slice(0, mostDetails) }),
       repaired: () => ctx.operator.info({}, 'config.toml is used again'),
       sections,
+      returns: name => info.absence(owners.get(name) ?? '') !== undefined,
       standIns,
       prepare: () => view.prepare()
     })
@@ -41,7 +48,9 @@ export default definePack({
     ctx.tap(ctx.hooks.stopping, () => settings.leaveNames())
     const view = new ConfigView(settings)
     const specs = new LiveSpecs(() => settings.sections())
+    ctx.tap(ctx.hooks.packState, () => queueMicrotask(() => settings.packsChanged())) // when what an active one brings is there
     contributed.onChange(() => {
+      remember()
       settings.sectionsChanged()
       specs.changed()
     })

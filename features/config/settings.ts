@@ -17,6 +17,8 @@ export interface SettingsOptions {
   readonly warned?: (diagnostics: readonly ConfigDiagnostic[]) => void
   /** Contributed sections; of two with one name the first counts. */
   readonly sections: () => readonly ConfigSection[]
+  /** The section of this name is away for a moment: its pack comes back by itself. */
+  readonly returns?: (name: string) => boolean
   /** Sections that count while nobody contributes one of their name. */
   readonly standIns?: readonly ConfigSection[]
   /** Work on new content that listeners will ask for, done in shares of the event loop before they hear of it. */
@@ -128,11 +130,18 @@ export class Settings implements Config {
     this.#revision++
   }
 
+  /** A pack has come or gone, or comes back no more. */
+  packsChanged(): void {
+    if (!this.#judges) return
+    this.#revision++
+    this.#warn()
+  }
+
   #strangers(): ConfigDiagnostic[] {
     if (!this.#judges) return []
     const known = [...this.names(), 'packs'] // that one belongs to the command line
     return Object.keys(this.#table)
-      .filter(key => !known.includes(key))
+      .filter(key => !known.includes(key) && !this.#options.returns?.(key))
       .slice(0, maxStrangers)
       .map(key => {
         const word = meant(key, known)
@@ -144,7 +153,7 @@ export class Settings implements Config {
   sectionsChanged(): void {
     this.#byName = undefined
     this.#revision++
-    if (this.#judges) this.#warn()
+    this.packsChanged()
   }
 
   #known(): ReadonlyMap<string, ConfigSection> {

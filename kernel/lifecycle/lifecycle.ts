@@ -61,6 +61,7 @@ export class Lifecycle {
       const going = remove.map(name => this.#known(name))
       const swapped = new Map(reload.map(pack => [this.#known(nameOf(pack)), pack]))
       const coming = this.#coming(load)
+      for (const unit of going) unit.wanted = false
       await this.#withdraw(...going, ...swapped.keys())
       for (const unit of going) this.#forget(unit)
       for (const [unit, pack] of swapped) {

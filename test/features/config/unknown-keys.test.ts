@@ -105,6 +105,35 @@ test('a key whose pack goes with the server is not told, one whose pack is unloa
   assert.deepEqual(told, ['warning: config.toml: mine is unknown: nobody reads it'])
 })
 
+test('a key whose pack is reloaded is not told, nor are clients, and it is when the pack does not come back', async t => {
+  const section = { name: 'mine', default: {}, schema: Type.Object({ size: Type.Optional(Type.Integer()) }) }
+  let fails = false
+  const mine = definePack({
+    name: 'mine',
+    setup: ctx => {
+      ctx.contribute(ConfigSections, section)
+      if (fails) throw new Error('not again')
+    }
+  })
+  const { told, kernel, events } = await start(t, '[mine]\nsize = 1\n', mine)
+  const warned = () => events.filter(({ type }) => type === 'event.config.warning').length
+
+  await kernel.reload('mine')
+  assert.deepEqual([told, warned()], [[], 0])
+
+  fails = true
+  await kernel.reload('mine')
+  assert.deepEqual([told, warned()], [['warning: config.toml: mine is unknown: nobody reads it'], 1])
+})
+
+test('a key whose pack is taken out for good is told', async t => {
+  const section = { name: 'mine', default: {}, schema: Type.Object({ size: Type.Optional(Type.Integer()) }) }
+  const mine = definePack({ name: 'mine', setup: ctx => void ctx.contribute(ConfigSections, section) })
+  const { told, kernel } = await start(t, '[mine]\nsize = 1\n', mine)
+  await kernel.change({ remove: ['mine'] })
+  assert.deepEqual(told, ['warning: config.toml: mine is unknown: nobody reads it'])
+})
+
 test('a misspelt key is refused beside the one that was meant', async t => {
   const { call } = await start(t, '[loop_control]\nmax_steps_per_turn = 5\n')
   assert.deepEqual((await call(patchConfig, { body: { loop_control: { max_stps_per_turn: 6 } } as never })).details, [
