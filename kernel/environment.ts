@@ -55,7 +55,10 @@ export interface KernelOptions {
   readonly bodyLimitBytes?: number
   /** Unsent bytes after which a slow WebSocket reader loses its connection; default 8 MiB. */
   readonly connectionBufferBytes?: number
-  /** How long a frame handler, or loading a session for its subscriber, may take before its connection goes on, ms; default 30 s. */
+  /**
+   * How long a frame handler, loading a session for its subscriber, or a listener that somebody waits for may take before things go on without
+   * it, ms; default 30 s.
+   */
   readonly frameTimeoutMs?: number
   /** Time limit of a pack's setup, ms; default 10 s. */
   readonly setupTimeoutMs?: number

@@ -330,7 +330,7 @@ export class Kernel {
 
   #resolve({ pack, scope }: Unit): Record<string, unknown> {
     const { guard, options } = this.#env
-    const services = new HeardServices({ pack: pack.name, guard, scope, awaitMs: options.setupTimeoutMs })
+    const services = new HeardServices({ pack: pack.name, guard, scope, awaitMs: options.frameTimeoutMs })
     const find = ({ id }: ServiceToken<unknown>) => {
       const found = this.#services.get(id)
       return found && services.of(found.token, found.impl)

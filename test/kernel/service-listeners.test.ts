@@ -105,7 +105,7 @@ test('an awaited listener that never answers is given up after the time limit, a
     needs: { bells: Bells },
     setup: (_ctx, { bells }) => void bells.onTune(() => new Promise(() => undefined))
   })
-  const { kernel } = await startTestKernel(t, { packs: [provider(tower), hanging], setupTimeoutMs: 20 })
+  const { kernel } = await startTestKernel(t, { packs: [provider(tower), hanging], frameTimeoutMs: 20 })
 
   await tower.tune('a')
 
