@@ -26,7 +26,7 @@ const isPart = (value: unknown): value is Part => checker(Part).Check(value)
 
 /** `answer`: what the server sent as its result, of whatever shape. */
 export function resultOf({ content: given, structuredContent, isError }: Readonly<Record<string, unknown>>): ToolResult {
-  const content: readonly unknown[] = Array.isArray(given) ? given : []
+  const content: readonly unknown[] = given === undefined ? [] : Array.isArray(given) ? given : [given]
   const parts: LlmContent[] = []
   let room = textChars
   let cut = false

@@ -191,7 +191,8 @@ test('a part of a result that cannot be read is told, and the others count', () 
       'after'
     ].join('\n')
   )
-  assert.equal(resultOf({ content: 'none' }).output, '')
+  assert.equal(resultOf({ content: 'none' }).output, '[content left out: it cannot be read]')
+  assert.equal(resultOf({}).output, '')
   const image = (data: string) => resultOf({ content: [{ type: 'image', data, mimeType: 'image/png' }] }).output
   assert.equal(image('iVBORw0KGgo=!!'), '[image left out: its base64 is not valid]')
   assert.deepEqual(image('iVBORw\n0KGgo'), [{ type: 'image', media_type: 'image/png', data: 'iVBORw0KGgo=' }])
