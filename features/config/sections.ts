@@ -66,7 +66,24 @@ const Hooks = Type.Array(
   )
 )
 /** Commands of the user; one that is mistyped is left out alone. */
-export const hooksSection: ConfigSection<typeof Hooks> = { name: 'hooks', schema: Hooks, default: [] }
+export const hooksSection: ConfigSection<typeof Hooks> = {
+  name: 'hooks',
+  schema: Hooks,
+  default: [],
+  review: rules =>
+    rules.flatMap(({ matcher = '' }, at) =>
+      isExpression(matcher) ? [] : [{ path: `${at}.matcher`, message: 'is no regular expression: the hook never runs', refused: false }]
+    )
+}
+
+function isExpression(text: string): boolean {
+  try {
+    new RegExp(text)
+    return true
+  } catch {
+    return false
+  }
+}
 
 const Service = Type.Object({
   base_url: Type.Optional(text),

@@ -84,6 +84,12 @@ test('clients are told what is not used as written whenever that changes, and wh
   assert.deepEqual([none, more], [{ warnings: [] }, []])
 })
 
+test('a hook whose matcher is no regular expression is told: it never runs', async t => {
+  const { told, call } = await start(t, '[[hooks]]\nevent = "Stop"\ncommand = "true"\nmatcher = "(a"\n')
+  assert.deepEqual(told, ['warning: config.toml: hooks.0.matcher: is no regular expression: the hook never runs'])
+  assert.equal(((await call(readConfig)).data as { hooks?: unknown[] }).hooks?.length, 1)
+})
+
 test('a server whose file is used as written tells clients of no warnings', async t => {
   const { events, call } = await start(t, 'telemetry = true\n')
   await call(patchConfig, { body: { telemetry: false } })
