@@ -6,6 +6,7 @@ import { createLog, type LogLevel } from '../../../kernel/log/log.ts'
 import { guardOutbound } from '../../llm/index.ts'
 import { loadPacks } from '../load-pack.ts'
 import { childContext, type Given } from './child-context.ts'
+import { takingListeners } from './child-services.ts'
 import { ChildWire } from './child-wire.ts'
 import { factsOf, type PackFacts } from './facts.ts'
 import { channels } from './framing.ts'
@@ -37,13 +38,13 @@ const root = {
     if (loaded.failed.length > 0) throw packs.find(pack => pack.broken)?.broken ?? new Error(loaded.failed.join('; '))
     return new Spec(packs.map((pack): PackFacts => factsOf(pack)))
   },
-  async setup(given: Given, services: object): Promise<void> {
+  async setup(given: Given, services: Readonly<Record<string, unknown>>): Promise<void> {
     const pack = packs.find(one => one.name === given.name)
     if (!pack) throw new Error(`its file brings no pack named '${given.name}' any more`)
     scope = new Scope()
     const log = createLog({ level: given.level as LogLevel, to: { write: tellLine } }, '')
     const context = childContext(given, { peer, log, scope, graceMs })
-    await pack.setup(context, services as never)
+    await pack.setup(context, takingListeners(pack, services) as never)
     watchServer()
   },
   async stop(): Promise<void> {

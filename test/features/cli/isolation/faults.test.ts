@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { PackEnded } from '../../../../features/cli/isolation/door.ts'
-import { definePack, defineRoute, PackAway, Type } from '../../../../kernel/index.ts'
+import { definePack, defineRoute, PackAway, serviceToken, Type } from '../../../../kernel/index.ts'
 import type { Kernel } from '../../../../kernel/kernel.ts'
 import { startTestKernel } from '../../../../kernel/testing.ts'
 import { isolated, isolatedText, packFile } from '../../../helpers/isolated.ts'
@@ -168,6 +168,39 @@ test('a setup that throws stays failed with its reason; one that ends its proces
     /answered nothing/
   )
   await assert.rejects(isolatedText('throw new Error("at the top")'), /pack\.mjs:2: at the top/)
+})
+
+test('listeners that it hands to services are called, need not be asynchronous, and are its faults when they fail', async t => {
+  const pack = await isolatedText(`
+const Bells = { kind: 'service', id: 'bells', listening: { onRing: 'notify', onTune: 'promise', watch: 'notify' } }
+export default definePack({ name: 'wild', needs: { bells: Bells }, optional: { same: Bells }, async setup(ctx, { bells, same }) {
+  const heard = []
+  bells.onRing(tune => void heard.push(tune))
+  same().onTune(tune => { heard.push(tune); throw new Error('flat') })
+  await bells.watch('all', { rang: tune => void heard.push(tune), other: 1 })
+  ctx.route(defineRoute({ method: 'POST', path: '/api/v1/act/{what}', summary: 'Act', params: Type.Object({ what: Type.String() }), data: Type.Unknown() }),
+    () => heard)
+} })`)
+  const listeners: ((tune: string) => unknown)[] = []
+  const add = (listener: (tune: string) => unknown) => {
+    listeners.push(listener)
+    return () => void listeners.splice(listeners.indexOf(listener), 1)
+  }
+  const bells = {
+    onRing: add,
+    onTune: add,
+    watch: async (_: string, listener: { rang(tune: string): void }) => add(tune => listener.rang(tune))
+  }
+  const Bells = serviceToken<typeof bells>('bells', { onRing: 'notify', onTune: 'promise', watch: 'notify' })
+  const tower = definePack({ name: 'tower', provides: [Bells], setup: ctx => void ctx.provide(Bells, bells) })
+  const { call, kernel } = await startTestKernel(t, { packs: [tower, pack] })
+
+  for (const [at, listener] of listeners.entries()) await listener(`tune ${at}`)
+
+  assert.deepEqual((await call(act, { params: { what: 'heard' } })).data, ['tune 0', 'tune 1', 'tune 2'])
+  assert.deepEqual(feature(kernel)?.meta.faults, { count: 1, last: 'listener of bells.onTune: flat' })
+  await kernel.unload('wild')
+  assert.equal(listeners.length, 0)
 })
 
 test('what nobody waits for is named when it fails: listeners, taps that are only told, listeners to lists', async t => {
