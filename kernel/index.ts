@@ -2,27 +2,7 @@
 
 export { defaultScope, isOpenRoute, type Principal } from './access/principal.ts'
 export * from './contract.ts'
-export {
-  type Asker,
-  type Elsewhere,
-  movedStatus,
-  type RelayedClient,
-  type RelayedConnection,
-  type RelayedReply,
-  Relays,
-  type Remote,
-  type RemoteAck,
-  type RemoteClient,
-  type RemoteFrame,
-  type RemotePorts,
-  SessionMoved,
-  type SharedEvent,
-  type Subscribed,
-  type SubscribeWish,
-  sessionGone,
-  type Way,
-  whereverItIs
-} from './elsewhere.ts'
+export * from './elsewhere.ts'
 export {
   AppError,
   CredentialRejected,
@@ -95,17 +75,7 @@ export {
   replayLimit,
   type Watermark
 } from './realtime/journal.ts'
-export type {
-  Connection,
-  ConnectionInfo,
-  Emit,
-  EmittedEvent,
-  EventTarget,
-  LocalClient,
-  LocalConnection,
-  SendOptions,
-  Streams
-} from './realtime/types.ts'
+export type * from './realtime/types.ts'
 export {
   annotations,
   checker,
