@@ -8,7 +8,7 @@ import type { Pack } from '../pack.ts'
 import { Needs } from './needs.ts'
 import type { ServiceTable } from './services.ts'
 import { type Registry, Unit } from './unit.ts'
-import { isPromise, late, waitAtMost } from './wait.ts'
+import { inOrder, isPromise, late, waitAtMost } from './wait.ts'
 
 interface LifecycleParts {
   readonly services: ServiceTable
@@ -32,7 +32,8 @@ export class Lifecycle {
   readonly #parts: LifecycleParts
   readonly #units: Unit[] = []
   readonly #needs: Needs
-  #queue: Promise<unknown> = Promise.resolve()
+  /** Each wish waits for the transition before it and reads the table as it is then. */
+  readonly #exclusive = inOrder()
   #sequence = 0
   #dirty = false
 
@@ -193,13 +194,6 @@ export class Lifecycle {
     const unit = this.#find(name)
     if (!unit) throw developerError('pack_unknown', name)
     return unit
-  }
-
-  /** Each wish waits for the transition before it and reads the table as it is then. */
-  #exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const run = this.#queue.then(work)
-    this.#queue = run.catch(() => undefined) // the caller gets the rejection; the next wish must run all the same
-    return run
   }
 
   /**

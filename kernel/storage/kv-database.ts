@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Level } from 'level'
 import { AppError, notSaved, PersistenceFailed } from '../errors.ts'
-import { late, waitAtMost } from '../lifecycle/wait.ts'
+import { inOrder, late, waitAtMost } from '../lifecycle/wait.ts'
 import type { Logger } from '../log/log.ts'
 import { quarantineFile, unlessMissing } from './files.ts'
 import { withLock } from './lock.ts'
@@ -137,7 +137,7 @@ export class KvTexts {
   readonly #db: Level<string, string>
   /** Writes that can grow: what is asked for in this turn and while the one before is under way shares one flush. */
   #group: { readonly writes: KvWrite[]; bytes: number; readonly written: Promise<void> } | undefined
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #inTurn = inOrder()
   #refusal: unknown
 
   private constructor(db: Level<string, string>) {
@@ -222,12 +222,6 @@ export class KvTexts {
     })
     const group = { writes, bytes: 0, written }
     return group
-  }
-
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const run = this.#last.then(work)
-    this.#last = run.catch(() => undefined) // whoever asked hears of it
-    return run
   }
 
   async #commit(writes: readonly KvWrite[]): Promise<void> {
