@@ -16,12 +16,18 @@ import { ThisThread } from './look.ts'
 export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'> & {
   /** Writes on this thread; answers how many bytes were taken, or undefined where only another thread can write. */
   readonly writeNow?: (handle: node.FileHandle, lines: readonly Uint8Array[]) => number | undefined
+  /** Puts the names in a directory, which is open, on the medium. */
+  readonly flushNames: (dir: string, fd: number) => Promise<void>
 }
 
 const flushed = promisify(fsync)
 
 /** The calls of Node. */
-export const nodeFiles: FileCalls = { ...node, writeNow: (handle, lines) => writevSync(handle.fd, lines) }
+export const nodeFiles: FileCalls = {
+  ...node,
+  writeNow: (handle, lines) => writevSync(handle.fd, lines),
+  flushNames: (_dir, fd) => flushed(fd)
+}
 
 /** Of whole files. */
 const here = new ThisThread()
@@ -343,11 +349,8 @@ export async function ensureDir(dir: string, files: FileCalls = nodeFiles): Prom
 /** Some file systems and platforms cannot open or flush a directory: there names follow with the file system's own schedule. */
 const cannotSyncDirs = new Set(['EACCES', 'EBADF', 'EINVAL', 'EISDIR', 'ENOTSUP', 'EPERM'])
 
-interface DirSync {
-  readonly now: Promise<void>
-  next: Promise<void> | undefined
-}
-const syncing = new Map<string, DirSync>()
+/** Flushes of directories that run, and the one that begins after each when somebody waits for it. */
+const syncing = new Map<string, { readonly now: Promise<void>; next: Promise<void> | undefined }>()
 
 /** Flushes a directory's entries, where the system can do that. Callers that meet share the flush that begins after all of them. */
 export function syncDir(dir: string, files: FileCalls = nodeFiles): Promise<void> {
@@ -361,22 +364,16 @@ export function syncDir(dir: string, files: FileCalls = nodeFiles): Promise<void
 
 function beginSync(dir: string): Promise<void> {
   const now = flushDir(dir, nodeFiles).finally(() => {
-    if (sync.next === undefined) syncing.delete(dir)
+    if (syncing.get(dir)?.next === undefined) syncing.delete(dir)
   })
-  const sync: DirSync = { now, next: undefined }
-  syncing.set(dir, sync)
+  syncing.set(dir, { now, next: undefined })
   return now
 }
 
 async function flushDir(dir: string, files: FileCalls): Promise<void> {
   try {
-    if (files === nodeFiles) {
-      const fd = openSync(dir, 'r') // of the three calls only the flush takes its time
-      await flushed(fd).finally(() => closeSync(fd))
-    } else {
-      const handle = await files.open(dir, 'r')
-      await handle.sync().finally(() => handle.close())
-    }
+    const fd = openSync(dir, 'r') // of the three calls only the flush takes its time
+    await files.flushNames(dir, fd).finally(() => closeSync(fd))
   } catch (error) {
     if (!cannotSyncDirs.has((error as NodeJS.ErrnoException).code ?? '')) throw error
   }

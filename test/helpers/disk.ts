@@ -2,7 +2,7 @@
 import { writevSync } from 'node:fs'
 import * as node from 'node:fs/promises'
 import { basename } from 'node:path'
-import type { FileCalls } from '../../kernel/storage/files.ts'
+import { type FileCalls, nodeFiles } from '../../kernel/storage/files.ts'
 
 type Call = 'open' | 'write' | 'sync' | 'truncate' | 'chown' | 'close' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'utimes'
 
@@ -42,6 +42,7 @@ export class WatchedDisk {
       mkdir: call('mkdir', node.mkdir as never),
       readFile: call('readFile', node.readFile as never),
       utimes: call('utimes', node.utimes),
+      flushNames: call('sync', nodeFiles.flushNames),
       writeNow: (handle: node.FileHandle, lines: readonly Uint8Array[]) => this.#writeNow(handle, lines)
     } as unknown as FileCalls
   }
