@@ -135,19 +135,13 @@ export interface PackContext<C = unknown> extends Accounts {
   background(work: (signal: AbortSignal) => Promise<unknown>): void
 }
 
+type AnySpec = PackSpec<Needs, Needs, TObject | undefined>
+
 /** A pack as `definePack` makes it. */
-export interface Pack {
+export interface Pack
+  extends Pick<AnySpec, 'name' | 'version' | 'description' | 'area' | 'config'>,
+    Required<Pick<AnySpec, 'needs' | 'optional' | 'provides' | 'errors'>> {
   readonly kind: 'pack'
-  readonly name: string
-  readonly version?: string | undefined
-  readonly description?: string | undefined
-  readonly area?: string | undefined
-  readonly needs: Needs
-  readonly optional: Needs
-  readonly provides: readonly ServiceToken<unknown>[]
-  readonly config?: TObject | undefined
-  /** Specs that no route lists but that must be unique all the same. */
-  readonly errors: readonly ErrorSpec[]
   readonly setup: (ctx: PackContext<never>, services: never) => unknown
   /** Why it cannot run: it stands in for a pack that could not be loaded, and fails with this, whatever its options. */
   readonly broken?: Error | undefined

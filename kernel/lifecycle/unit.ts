@@ -6,7 +6,7 @@
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from '../contract.ts'
 import type { ErrorSpec } from '../errors.ts'
 import { type MountedRoute, nameOf, routeKey } from '../http/router.ts'
-import type { PackFacts, PackState } from '../info.ts'
+import type { Declarations, PackFacts, PackState } from '../info.ts'
 import type { FrameCheck, FrameHandler, Pack } from '../pack.ts'
 import { type NamedShape, shapesIn } from '../schema.ts'
 import { Activity } from './activity.ts'
@@ -24,12 +24,8 @@ export interface MountedFrame {
 }
 
 /** What one owner has on the wire, as declared. */
-export interface Surface {
+export interface Surface extends Pick<Declarations, 'routes' | 'events' | 'frames' | 'outFrames'> {
   readonly pack: string
-  readonly routes: readonly AnyRoute[]
-  readonly events: readonly EventSpec[]
-  readonly frames: readonly FrameSpec[]
-  readonly outFrames: readonly OutFrameSpec[]
   readonly errors: readonly ErrorSpec[]
 }
 
@@ -90,12 +86,7 @@ function shapesOf({ routes, events, frames, outFrames }: Surface): NamedShape[] 
 }
 
 /** What packs have on the wire, as it is answered. */
-interface Wire {
-  readonly routes: readonly MountedRoute[]
-  readonly frames: readonly MountedFrame[]
-  readonly events: readonly EventSpec[]
-  readonly outFrames: readonly OutFrameSpec[]
-}
+type Wire = Readonly<Pick<Registrations, 'routes' | 'frames' | 'events' | 'outFrames'>>
 
 /** Everything one pack has registered and not yet taken back. Each registration returns its undo. */
 export class Registrations {
