@@ -42,9 +42,6 @@ export interface RelayedReply {
 /** A client's end of a connection at another server. */
 export type RelayedClient = Required<LocalClient>
 
-/** The end of a client of another server at this one. */
-export type RelayedConnection = Pick<LocalConnection, 'receive' | 'close'>
-
 /**
  * Another server has taken the session while it was asked for here: a frame, a subscription and a request are passed on to it; to the client
  * of a request with a stream it is OwnerSilent, which says that it may try again.
@@ -171,7 +168,7 @@ export interface Relays {
   /** Answers a request that another server passes on: everything but gate and credential, which that one has looked at. */
   serve(req: IncomingMessage, res: ServerResponse, asker: Asker): void
   /** Connects a client of another server. What reaches everyone comes to it only for sessions that it subscribed to. */
-  connect(client: RelayedClient): RelayedConnection
+  connect(client: RelayedClient): Pick<LocalConnection, 'receive' | 'close'>
   /** Requests, frames and subscriptions go there from here on; undefined: nobody knows a way. */
   setElsewhere(elsewhere: Elsewhere | undefined): void
   /** Hears the events of this server that reach everyone. */

@@ -1,11 +1,8 @@
 /** Who is connected, by socket or within this process: how a connection begins, what it is told, how it ends. */
-import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { inProcess, type Principal } from '../access/principal.ts'
 import { type Elsewhere, type RemotePorts, sessionGone } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
-import type { MountedFrame } from '../lifecycle/unit.ts'
 import { late, waitAtMost, yieldToLoop } from '../lifecycle/wait.ts'
 import { ClientConnection, type Keeper, messageOf, type Peer, type Transport } from './connection.ts'
 import { controlHandlers } from './control-frames.ts'
@@ -20,12 +17,12 @@ import type { ConnectionInfo, LocalClient, LocalConnection } from './types.ts'
 export class Connections {
   /** See `Relays.setElsewhere`. */
   elsewhere: Elsewhere | undefined
+  readonly frames: Frames
+  readonly sockets: Sockets
   readonly #env: Environment
   readonly #realtime: Realtime
   readonly #keeper: Keeper
   readonly #subscriptions: Subscriptions
-  readonly #frames: Frames
-  readonly #sockets: Sockets
   /** In order of arrival. */
   readonly #open: Set<ClientConnection>
   /** Connections that are closing, and slots being closed. */
@@ -39,20 +36,20 @@ export class Connections {
     this.#open = fanout.connections
     const subscriptions = new Subscriptions(env, realtime, () => this.elsewhere?.others === true)
     this.#subscriptions = subscriptions
-    this.#frames = new Frames(env, controlHandlers(subscriptions, realtime), subscriptions)
+    this.frames = new Frames(env, controlHandlers(subscriptions, realtime), subscriptions)
     this.#keeper = {
       subscribe: async (connection, session_id, filter) => (await subscriptions.subscribe(connection, session_id, { filter })).found,
       remote: connection => this.elsewhere?.remote(connection, this.#portsOf(connection)),
       ended: connection => this.#end(connection)
     }
-    this.#sockets = new Sockets(env, {
+    this.sockets = new Sockets(env, {
       gate: realtime.gate,
       closing: () => this.#closing !== undefined,
       accept: (ws, transport, principal, req) => {
         const { remoteAddress: remote_address = null } = req.socket
         const { 'user-agent': user_agent = null } = req.headers
         const connection = this.#begin(transport, { principal, remote_address, user_agent, relayed: false })
-        const queue = new FrameQueue(env, this.#frames, connection, transport)
+        const queue = new FrameQueue(env, this.frames, connection, transport)
         // An oversized or broken message ends in an error event: ws closes that connection by itself.
         ws.on('error', err => env.log.debug({ err, connection: connection.id }, 'a socket failed'))
         ws.on('message', (data: Buffer, binary) => queue.receive(data, binary)) // ws hands out buffers unless told otherwise
@@ -60,19 +57,9 @@ export class Connections {
     })
   }
 
-  /** Replaces the request frames of packs. */
-  mount(frames: readonly MountedFrame[]): void {
-    this.#frames.mount(frames)
-  }
-
   /** Open connections, oldest first. */
   list(): ConnectionInfo[] {
     return [...this.#open].filter(connection => !connection.relayed).map(connection => connection.info())
-  }
-
-  /** Handler of the HTTP server's `upgrade` event. */
-  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-    this.#sockets.upgrade(req, socket, head)
   }
 
   /**
@@ -85,7 +72,7 @@ export class Connections {
     const { principal = inProcess, user_agent = null, remote_address = null } = client
     const connection = this.#begin(transport, { principal, remote_address, user_agent, relayed })
     connection.listen()
-    const queue = new FrameQueue(this.#env, this.#frames, connection, transport)
+    const queue = new FrameQueue(this.#env, this.frames, connection, transport)
     const receive = async (data: Buffer, binary: boolean) => {
       if (connection.open) queue.receive(data, binary)
       await transport.ready()

@@ -306,7 +306,7 @@ test('control frames run one after another in order of arrival', async t => {
   const mark = defineFrame({ type: 'mark', payload: Type.Object({}), ack: Type.Object({}) })
   const order: string[] = []
   const waiting = new Promise<void>(seen => {
-    hub.clients.mount([
+    hub.clients.frames.mount([
       mounted(wait, async () => {
         order.push('begun')
         await new Promise<void>(resolve => {
@@ -349,7 +349,7 @@ test("a pack's frame is validated, answered, and its failures carry their codes"
     errors: [full]
   })
   const { connect, hub, violations } = await startHub(t)
-  hub.clients.mount([
+  hub.clients.frames.mount([
     mounted(put, ({ payload }: { payload: { count: number } }) => {
       if (payload.count === 1) throw new AppError(full, { data: { limit: 1 } })
       if (payload.count === 2) throw new Error('a bug')
@@ -368,7 +368,7 @@ test("a pack's frame is validated, answered, and its failures carry their codes"
   assert.deepEqual(await client.request('put', { count: 2 }), { type: 'ack', id: 't3', code: 50001, msg: 'internal error', payload: {} })
   assert.equal((await client.request('put', { count: 'x' })).code, 40001)
   assert.deepEqual(violations, [])
-  hub.clients.mount([])
+  hub.clients.frames.mount([])
   assert.equal((await client.request('put', { count: 0 })).code, 40001)
 })
 
@@ -377,7 +377,7 @@ test('slots of a connection are closed with it, and it leaves the list at once',
   const closed = new Promise<void>(resolve => {
     const slot = defineSlot('probe', () => ({ close: resolve }))
     const open = defineFrame({ type: 'open', payload: Type.Object({}), ack: Type.Object({}) })
-    hub.clients.mount([
+    hub.clients.frames.mount([
       mounted(open, ({ connection }: { connection: { get(slot: unknown): unknown } }) => {
         connection.get(slot)
         return {}
@@ -398,7 +398,7 @@ test('clients that all end in one moment are all let go, with what hung on them'
   const closed = new Promise<void>(resolve => {
     const slot = defineSlot('probe', () => ({ close: () => --held === 0 && resolve() }))
     const open = defineFrame({ type: 'open', payload: Type.Object({}), ack: Type.Object({}) })
-    hub.clients.mount([
+    hub.clients.frames.mount([
       mounted(open, ({ connection }: { connection: { get(slot: unknown): unknown } }) => {
         held++
         connection.get(slot)
@@ -439,7 +439,7 @@ test('suppressed events stay away, other agents and unfiltered ones do not', asy
   const { connect, hub } = await startHub(t)
   let undo: (() => void) | undefined
   const watch = defineFrame({ type: 'watch', payload: Type.Object({ on: Type.Boolean() }), ack: Type.Object({}) })
-  hub.clients.mount([
+  hub.clients.frames.mount([
     mounted(
       watch,
       async ({ payload, connection }: { payload: { on: boolean }; connection: import('../../kernel/index.ts').Connection }) => {
@@ -472,7 +472,7 @@ test('the undo of a rule takes away that rule alone, not the one that has come i
   const { connect, hub } = await startHub(t)
   const undos: (() => void)[] = []
   const veil = defineFrame({ type: 'veil', payload: Type.Object({}), ack: Type.Object({}) })
-  hub.clients.mount([
+  hub.clients.frames.mount([
     mounted(veil, async ({ connection }: { connection: import('../../kernel/index.ts').Connection }) => {
       await connection.subscribe('s1')
       undos.push(connection.suppress('s1', 'test', () => true))
