@@ -165,6 +165,11 @@ export function within(root: string, error: unknown): unknown {
   )
 }
 
+/** A 50003 that says what could not be saved or read, and why. */
+export function unsaved(message: string, cause?: unknown): AppError {
+  return new AppError(PersistenceFailed, { message, cause })
+}
+
 /**
  * Translates a failure of the file system or the database once, at the store's edge; bugs (a bad id or value) and AppErrors stay what they
  * are. The text names the thing and why, never its content.
@@ -172,7 +177,7 @@ export function within(root: string, error: unknown): unknown {
 export function notSaved(what: string, error: unknown): unknown {
   const { syscall, code } = error as NodeJS.ErrnoException
   if (AppError.is(error) || !(syscall || code?.startsWith('LEVEL_'))) return error
-  return new AppError(PersistenceFailed, { message: `${what} could not be saved or read${reasonOf(error)}`, cause: error })
+  return unsaved(`${what} could not be saved or read${reasonOf(error)}`, error)
 }
 
 const { ENOSPC, EDQUOT, EROFS, EIO, EMFILE, ENFILE } = constants.errno
@@ -185,7 +190,7 @@ export function refusedByDisk(error: unknown): AppError | undefined {
   if (AppError.is(error)) return error.code === PersistenceFailed.code ? error : undefined
   const { errno = 0, syscall = '' } = error as NodeJS.ErrnoException
   if (!scarce.has(errno) || syscall === '' || others.test(syscall)) return undefined
-  return new AppError(PersistenceFailed, { message: `could not be saved or read${reasonOf(error)}`, cause: error })
+  return unsaved(`could not be saved or read${reasonOf(error)}`, error)
 }
 
 /** `: no space left on device`, in the system's words; empty when it gave none. The database puts them at the end of its own text. */

@@ -4,7 +4,7 @@
  */
 import { createReadStream } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, PersistenceFailed } from '../errors.ts'
+import { unsaved } from '../errors.ts'
 import { jsonOf, LeaseLost } from '../storage/files.ts'
 import type { LineFiles } from '../storage/line-file.ts'
 import type { Line } from '../storage/line-reader.ts'
@@ -101,7 +101,7 @@ export class JournalFile implements Journal {
   async *lines(from: number, to: number): AsyncGenerator<readonly Buffer[]> {
     const file = await this.#entered()
     try {
-      if (from < this.first || to > this.#seq) throw failed('the journal does not have these lines any more')
+      if (from < this.first || to > this.#seq) throw unsaved('the journal does not have these lines any more')
       const at = from - this.first
       const offsets = this.#starts.slice(at, at + to - from + 2)
       if (to === this.#seq) offsets.push(this.#end)
@@ -112,7 +112,7 @@ export class JournalFile implements Journal {
   }
 
   async append(lines: readonly Uint8Array[], first: number): Promise<void> {
-    if (this.#state === 'replace' && performance.now() < this.#retryAt) throw failed('the journal is waiting for its next try')
+    if (this.#state === 'replace' && performance.now() < this.#retryAt) throw unsaved('the journal is waiting for its next try')
     const delaysMs = this.#state === 'replace' ? [] : retryDelaysMs
     try {
       await this.#write(lines, first).catch(err => this.#again(err, delaysMs, () => this.#write(lines, first)))
@@ -272,14 +272,10 @@ export class JournalFile implements Journal {
       if (ino === this.#ino && file.generation === this.#generation) return file
       await file.leave()
       if (file.generation !== this.#generation) continue
-      if (this.#isOwned) throw failed('the journal file was replaced by somebody else')
+      if (this.#isOwned) throw unsaved('the journal file was replaced by somebody else')
       await this.#load()
     }
   }
-}
-
-function failed(message: string): AppError {
-  return new AppError(PersistenceFailed, { message })
 }
 
 function headerLine(header: JournalHeader): Buffer {
@@ -294,7 +290,7 @@ async function* contentOf(head: Buffer, path: string, from: number, to: number):
     left -= (bytes as Buffer).length
     yield bytes as Buffer
   }
-  if (left > 0) throw failed('the journal file is shorter than it was')
+  if (left > 0) throw unsaved('the journal file is shorter than it was')
 }
 
 /** What the lines of a file tell, front to back. */

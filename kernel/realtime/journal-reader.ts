@@ -1,6 +1,6 @@
 /** Reading a journal file: clients that were cut together come back together and ask for the same lines, so they read one open file. */
 import { type FileHandle, open } from 'node:fs/promises'
-import { AppError, PersistenceFailed } from '../errors.ts'
+import { unsaved } from '../errors.ts'
 import { forReading } from '../storage/files.ts'
 
 const groupBytes = 256 * 1024
@@ -78,7 +78,7 @@ export class SharedFile {
     const { handle } = await this.#opened
     const length = end - start
     const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, start)
-    if (bytesRead !== length) throw new AppError(PersistenceFailed, { message: 'the journal is shorter than its index' })
+    if (bytesRead !== length) throw unsaved('the journal is shorter than its index')
     return buffer
   }
 }

@@ -2,7 +2,7 @@
  * The records of event streams: what an engine of journals must offer (`journalSuite` of the testing door checks it), and reading events
  * from it. A journal holds each durable frame exactly as it was sent, numbered without holes as far back as it can be replayed.
  */
-import { AppError, PersistenceFailed } from '../errors.ts'
+import { unsaved } from '../errors.ts'
 import type { Fence } from '../storage/files.ts'
 
 /** Events that a cursor may lie behind and still be replayed (ws-protocol `max_event_buffer_size`). An engine keeps at least so many. */
@@ -118,7 +118,7 @@ async function* eventsOf(journal: JournalView, from: number, to: number): AsyncG
   for await (const lines of journal.lines(from, to)) {
     for (const line of lines) {
       const event = JSON.parse(line.toString('utf8')) as JournaledEvent
-      if (event.seq !== seq++) throw new AppError(PersistenceFailed, { message: 'the journal was replaced meanwhile' })
+      if (event.seq !== seq++) throw unsaved('the journal was replaced meanwhile')
       yield event
     }
   }

@@ -7,7 +7,7 @@ import { type BigIntStats, closeSync, constants, fstatSync, fsync, openSync, rea
 import * as node from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
-import { AppError, developerError, notSaved, PersistenceFailed } from '../errors.ts'
+import { AppError, developerError, notSaved, PersistenceFailed, unsaved } from '../errors.ts'
 import type { Guard } from '../lifecycle/guard.ts'
 import type { Logger } from '../log/log.ts'
 import { ThisThread } from './look.ts'
@@ -127,7 +127,7 @@ export class FenceRules implements Fences {
     } catch (cause) {
       this.#guard.report(pack, what, cause)
       if (!isUsed) return undefined
-      throw new AppError(PersistenceFailed, { message: `whether another server has taken over ${basename(file)} cannot be told`, cause })
+      throw unsaved(`whether another server has taken over ${basename(file)} cannot be told`, cause)
     }
   }
 }
@@ -229,7 +229,7 @@ export function writeBytes(
   let left = parts.reduce((sum, part) => sum + part.length, 0)
   let rest = parts
   const took = (bytes: number) => {
-    if (bytes === 0) throw new AppError(PersistenceFailed, { message: 'the file takes no bytes' })
+    if (bytes === 0) throw unsaved('the file takes no bytes')
     left -= bytes
     if (left > 0) rest = without(rest, bytes)
   }

@@ -8,7 +8,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Level } from 'level'
-import { AppError, notSaved, PersistenceFailed } from '../errors.ts'
+import { notSaved, unsaved } from '../errors.ts'
 import { inOrder, late, waitAtMost } from '../lifecycle/wait.ts'
 import type { Logger } from '../log/log.ts'
 import { quarantineFile, unlessMissing } from './files.ts'
@@ -60,8 +60,8 @@ export class KvDatabase {
    * happened or not. `bytes`: what the request holds in memory meanwhile.
    */
   async use<T>(work: (texts: KvTexts) => Promise<T>, bytes = 0): Promise<T> {
-    if (this.#closed) throw failed('storage is closed')
-    if (this.#waiting > 0 && this.#waiting + bytes > waitingBytes) throw failed('kv database: the disk does not keep up')
+    if (this.#closed) throw unsaved('storage is closed')
+    if (this.#waiting > 0 && this.#waiting + bytes > waitingBytes) throw unsaved('kv database: the disk does not keep up')
     this.#waiting += bytes
     this.#holding ??= this.#take()
     const holding = this.#holding
@@ -80,7 +80,7 @@ export class KvDatabase {
       const { patienceMs } = this.#times
       const answer = await waitAtMost(using, patienceMs)
       if (answer !== late) return answer
-      throw failed(`the kv database did not answer within ${patienceMs} ms`)
+      throw unsaved(`the kv database did not answer within ${patienceMs} ms`)
     } catch (error) {
       throw notSaved('kv record', error)
     }
@@ -241,7 +241,7 @@ async function checkFiles(dir: string): Promise<void> {
     if (entry.isFile() || entry.isDirectory()) continue
     const found = await unlessMissing(stat(join(dir, entry.name)))
     if (!found || found.isFile() || found.isDirectory()) continue
-    throw failed(`kv database: ${entry.name} is neither a file nor a directory`)
+    throw unsaved(`kv database: ${entry.name} is neither a file nor a directory`)
   }
 }
 
@@ -249,5 +249,3 @@ function isCorruption(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) if ((at as NodeJS.ErrnoException).code === 'LEVEL_CORRUPTION') return true
   return false
 }
-
-const failed = (message: string): AppError => new AppError(PersistenceFailed, { message })

@@ -1,7 +1,7 @@
 /** Kv store: typed records on the home's shared database, each store in a namespace of its own. */
 import { join } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
-import { AppError, developerError, PersistenceFailed } from '../errors.ts'
+import { developerError, unsaved } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import { codecOf } from './codec.ts'
 import type { StoreParts } from './files.ts'
@@ -43,7 +43,7 @@ export class Kvs {
       const decoded = codec.decode(text)
       if (decoded.kind === 'value') return decoded.value
       const { reason } = decoded
-      if (decoded.kind === 'newer' && alone) throw new AppError(PersistenceFailed, { message: `store ${ns}: ${reason}` })
+      if (decoded.kind === 'newer' && alone) throw unsaved(`store ${ns}: ${reason}`)
       const became = decoded.kind === 'newer' ? 'kv record of a newer version skipped' : 'damaged kv record quarantined'
       this.#log.warn({ store: ns, key, reason }, became)
       if (decoded.kind === 'damaged') await this.#kv.use(texts => texts.move(head + key, `!${ns}~damaged!${key}`, text))

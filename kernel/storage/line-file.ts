@@ -4,7 +4,7 @@
 import { constants, fstatSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { AppError, PersistenceFailed } from '../errors.ts'
+import { unsaved } from '../errors.ts'
 import { KeyedQueue, yieldToLoop } from '../lifecycle/wait.ts'
 import {
   type Fence,
@@ -248,7 +248,7 @@ export class LineFiles {
     try {
       await fence?.check()
       const stats = fstatSync(handle.fd)
-      if (!stats.isFile()) throw new AppError(PersistenceFailed, { message: `${basename(file)} is not a regular file` })
+      if (!stats.isFile()) throw unsaved(`${basename(file)} is not a regular file`)
       const { size } = stats
       const end = await this.#goodEnd(file, handle, size, known)
       if (end < size) {
@@ -274,7 +274,7 @@ export class LineFiles {
     if (known === undefined) return repairTail(handle, size)
     if (known === 'empty' && size === 0) return 0
     if (known !== 'empty' && size >= known.end && (size === known.size || size === known.end)) return known.end
-    throw new AppError(PersistenceFailed, { message: 'the file was changed by somebody else' })
+    throw unsaved('the file was changed by somebody else')
   }
 
   async #cut(handle: FileHandle, file: string, end: number): Promise<void> {

@@ -3,7 +3,7 @@
  * not be used are told once per reading.
  */
 import type { FileHandle } from 'node:fs/promises'
-import { AppError, PersistenceFailed } from '../errors.ts'
+import { unsaved } from '../errors.ts'
 import { type FileCalls, forReading, jsonOf, unlessMissing } from './files.ts'
 
 export interface Line {
@@ -86,7 +86,7 @@ export class LineReader {
 
   async #check(position: number): Promise<void> {
     if (!(await this.#isBoundary(position))) {
-      throw new AppError(PersistenceFailed, { message: `no record begins at position ${position}` })
+      throw unsaved(`no record begins at position ${position}`)
     }
   }
 

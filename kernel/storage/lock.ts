@@ -5,7 +5,7 @@
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, PersistenceFailed, reasonOf } from '../errors.ts'
+import { AppError, reasonOf, unsaved } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import { type FileCalls, inDir, jsonOf, linkIfFree, nodeFiles, readSmall, removeFile, touch, unlessMissing, writeBytes } from './files.ts'
 import { ownProcess, type ProcessIdentity, stateOf, sweepAbandoned, temporaryName } from './process-life.ts'
@@ -68,7 +68,7 @@ export async function acquireLock(path: string, options: LockOptions = {}): Prom
     return lock
   } catch (error) {
     if (AppError.is(error)) throw error
-    throw new AppError(PersistenceFailed, { message: `lock ${path} could not be taken${reasonOf(error)}`, cause: error })
+    throw unsaved(`lock ${path} could not be taken${reasonOf(error)}`, error)
   } finally {
     await removeFile(mine, files).catch(() => undefined) // the next taker sweeps
   }
@@ -101,7 +101,7 @@ export async function withLock<T>(
       }
     }
     if (performance.now() >= deadline) {
-      throw new AppError(PersistenceFailed, { message: `lock ${path} was not free within ${timeoutMs} ms` })
+      throw unsaved(`lock ${path} was not free within ${timeoutMs} ms`)
     }
     await delay(1 + Math.random() * pause)
   }
@@ -140,7 +140,7 @@ export class HeldLock {
   /** Rejects with PersistenceFailed when the lock was lost: this process stood still for so long that another one took over. */
   async confirm(): Promise<void> {
     if (performance.now() - this.#seenAt < sureMs) return
-    if (!(await this.isOurs())) throw new AppError(PersistenceFailed, { message: `lock ${this.path} was lost` })
+    if (!(await this.isOurs())) throw unsaved(`lock ${this.path} was lost`)
     this.#seenAt = performance.now()
   }
 
@@ -202,7 +202,7 @@ export class HeldLock {
     const guard = this.#guarded ? await acquireLock(`${this.path}~take`, { files: this.#files }) : undefined
     try {
       if (this.#guarded && !(await this.isOurs())) return
-      if (this.#guarded && !guard) throw new AppError(PersistenceFailed, { message: 'somebody looks at the lock' })
+      if (this.#guarded && !guard) throw unsaved('somebody looks at the lock')
       await removeFile(this.path, this.#files)
     } finally {
       await guard?.release()

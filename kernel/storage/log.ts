@@ -1,7 +1,7 @@
 /** Log store: JSON lines per id, appended with group commit. */
 import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
-import { AppError, developerError, notSaved, PersistenceFailed } from '../errors.ts'
+import { developerError, notSaved, unsaved } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import { type Codec, codecOf, type Decoded } from './codec.ts'
 import { fileOf, idsBelow, type StoreParts, storing } from './files.ts'
@@ -79,8 +79,8 @@ export class Logs {
     const lines = records.map(record => encode(codec, record))
     const data = Buffer.concat(lines)
     const waiting = this.#waiting.get(file) ?? 0
-    if (waiting > 0 && waiting + data.length > waitingBytes) throw this.#refused(`${this.#name(file)}: the disk does not keep up`)
-    if (this.#closing) throw this.#refused('storage is closed')
+    if (waiting > 0 && waiting + data.length > waitingBytes) throw unsaved(`${this.#name(file)}: the disk does not keep up`)
+    if (this.#closing) throw unsaved('storage is closed')
     let group = this.#groups.get(file)
     if (!group || group.bytes + data.length > groupBytes) group = this.#begin(file)
     let offset = group.bytes
@@ -116,13 +116,9 @@ export class Logs {
 
   /** Does something with a file when everything that was asked for before is done, and before what is asked for later. */
   async #after<T>(file: string, work: () => Promise<T>): Promise<T> {
-    if (this.#closing) throw this.#refused('storage is closed')
+    if (this.#closing) throw unsaved('storage is closed')
     this.#groups.delete(file)
     return await storing(this.#options, file, work)
-  }
-
-  #refused(message: string): AppError {
-    return new AppError(PersistenceFailed, { message })
   }
 
   async *#scan<V>(placed: () => string, codec: Codec<V>, range: LogRange): AsyncGenerator<LogEntry<V>, void> {

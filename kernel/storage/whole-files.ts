@@ -6,7 +6,7 @@ import { access, open, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import type { StoreSpec } from '../contract.ts'
-import { AppError, PersistenceFailed } from '../errors.ts'
+import { unsaved } from '../errors.ts'
 import { KeyedQueue } from '../lifecycle/wait.ts'
 import { type Codec, codecOf } from './codec.ts'
 import {
@@ -57,7 +57,7 @@ export class Documents {
         const file = place(id)
         const text = codec.encode(value)
         if (this.#waiting > 0 && this.#waiting + text.length > waitingChars) {
-          throw new AppError(PersistenceFailed, { message: `${this.#name(file)}: the disk does not keep up` })
+          throw unsaved(`${this.#name(file)}: the disk does not keep up`)
         }
         this.#waiting += text.length
         const put = guarded
@@ -130,7 +130,7 @@ export class Documents {
     if (decoded.kind === 'value') return { value: decoded.value, text }
     if (decoded.kind === 'damaged' && !codec.keepsDamaged) return { damaged: decoded.reason }
     // It stays where it is, neither used nor overwritten: a newer program's file is fine, and some are for people to mend.
-    throw new AppError(PersistenceFailed, { message: `${this.#name(file)}: ${decoded.reason}` })
+    throw unsaved(`${this.#name(file)}: ${decoded.reason}`)
   }
 
   #name(file: string): string {
