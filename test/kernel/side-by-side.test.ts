@@ -171,9 +171,11 @@ test('of packs that one change swaps, who needs another goes before it and comes
 })
 
 test('a change of which a part is refused changes nothing', async t => {
+  const told: string[] = []
   const { kernel } = await startTestKernel(t, { packs: [word('one'), word('two')] })
   await kernel.unload('two')
   const before = states(kernel.features())
+  kernel.hooks.packState.tap('test', (name, state) => void told.push(`${name} ${state}`))
   const refused: [PackChange, string][] = [
     [{ load: [word('three'), 'two', word('one')] }, 'pack_there'],
     [{ load: [word('three'), word('three')] }, 'pack_there'],
@@ -181,12 +183,16 @@ test('a change of which a part is refused changes nothing', async t => {
     [{ load: ['two', 'nobody'] }, 'pack_unknown'],
     [{ reload: ['one', word('three')] }, 'pack_unknown'],
     [{ remove: ['one', 'nobody'] }, 'pack_unknown'],
-    [{ remove: ['one'], reload: ['nobody'], load: ['two'] }, 'pack_unknown']
+    [{ remove: ['one'], reload: ['nobody'], load: ['two'] }, 'pack_unknown'],
+    [{ remove: ['one'], load: ['nobody'] }, 'pack_unknown'],
+    [{ remove: ['one'], load: [word('three'), word('three')] }, 'pack_there'],
+    [{ reload: ['one'], load: ['nobody'] }, 'pack_unknown']
   ]
   for (const [change, code] of refused) {
     await assert.rejects(kernel.change(change), { code })
     assert.deepEqual(states(kernel.features()), before)
   }
+  assert.deepEqual(told, [], 'no pack went, not even for a moment')
   await assert.rejects(kernel.load(word('three'), word('one')), { code: 'pack_there' })
   await kernel.load(word('four'))
   assert.deepEqual(states(kernel.features()), { one: 'Active', four: 'Active' }, 'nor with the next change')

@@ -11,6 +11,7 @@ import shell from '../../../features/tools-shell/pack.ts'
 import { type Program, Shell } from '../../../features/tools-shell/shell.ts'
 import { definePack, type Pack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
 import { type Reply, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { type Started, startAgent } from '../agent/start.ts'
@@ -19,13 +20,13 @@ import { authority } from '../tasks/start.ts'
 async function start(
   t: TestContextLike,
   replies: readonly Reply[],
-  options: { readonly toml?: string; readonly packs?: readonly Pack[] } = {}
+  options: { readonly toml?: string; readonly packs?: readonly Pack[]; readonly config?: Record<string, Record<string, unknown>> } = {}
 ) {
   const llm = scriptedLlm(...replies)
   const home = await freshDir()
   await writeFile(`${home}/config.toml`, options.toml ?? '[background]\nkill_grace_period_ms = 100\n')
   const packs = [config, tools, authority, shell, ...(options.packs ?? [tasks])]
-  const scene = await startAgent(t, llm, { packs, home })
+  const scene = await startAgent(t, llm, { packs, home, ...(options.config && { config: options.config }) })
   const params = { session_id: scene.session_id }
   return {
     ...scene,
@@ -238,22 +239,39 @@ test('clients see every command run: what it prints, and its end unless the task
   assert.equal(tasks[1], taskId)
 })
 
-test('a program that another pack started ends with the pack', async t => {
+/** A program of another pack, until the pack tools-shell goes. `said` resolves when it has printed something. */
+async function programOf(t: TestContextLike, script: string, kill_grace_ms = 5000) {
+  const said = latch()
   let program: Program | undefined
   const probe = definePack({
     name: 'probe',
     needs: { commands: Shell },
     setup(_ctx, { commands }) {
-      program = commands.start({ program: 'sleep', args: ['600'], cwd: '/', onText: () => undefined })
+      program = commands.start({ program: 'sh', args: ['-c', script], cwd: '/', onText: () => said.open() })
     }
   })
-  const { kernel } = await start(t, [], { packs: [tasks, probe] })
+  const { kernel } = await start(t, [], { packs: [tasks, probe], config: { 'tools-shell': { kill_grace_ms } } })
+  await said.opened
   assert.ok(program?.pid !== undefined && !isGone(program.pid))
+  return { kernel, pid: program.pid, ended: program.ended }
+}
+
+test('a program that another pack started ends with the pack', async t => {
+  const { kernel, pid, ended } = await programOf(t, 'echo on; exec sleep 600')
 
   await kernel.unload('tools-shell')
 
-  assert.ok(isGone(program.pid))
-  assert.equal(await program.ended, 'it was ended by SIGTERM')
+  assert.ok(isGone(pid))
+  assert.equal(await ended, 'it was ended by SIGTERM')
+})
+
+test('a program that ends by nothing polite is killed soon when the pack goes, whatever grace commands have else', async t => {
+  const { kernel, pid, ended } = await programOf(t, "trap '' TERM; echo on; while :; do sleep 600; done", 600_000)
+
+  await kernel.unload('tools-shell')
+
+  assert.ok(isGone(pid))
+  assert.equal(await ended, 'it was ended by SIGKILL')
 })
 
 test('the whole output of a command in the background is in its file, cleaned as the model gets it', async t => {

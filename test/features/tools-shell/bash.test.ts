@@ -10,7 +10,7 @@ import { createShell } from '../../../features/tools-shell/shell.ts'
 import { startChild } from '../../helpers/child.ts'
 import { fakeAgent, scene, type TestLike, temporary } from '../tools/fakes.ts'
 
-async function bash(t: TestLike, launcher?: Launcher) {
+async function bash(t: TestLike, launcher?: Launcher, killGraceMs = 200) {
   const agent = await fakeAgent(t, { cwd: await temporary() })
   const running = new Set<Command>()
   const onRecord = new Set<string>()
@@ -34,7 +34,7 @@ async function bash(t: TestLike, launcher?: Launcher) {
       running.add(command)
       return () => running.delete(command)
     },
-    killGraceMs: 200,
+    killGraceMs,
     drainMs: 50
   }
   const tool = createBash({
@@ -195,8 +195,10 @@ test('a flood is stopped', async t => {
   assert.match(result.output, /more than 16 MiB/)
 })
 
-test('a session is closed only when its commands and what they started are gone', { timeout: 30_000 }, async t => {
-  const { bash: run, agent, pids } = await bash(t)
+test('a session is closed only when its commands and what they started are gone, whatever grace a command has else', {
+  timeout: 10_000
+}, async t => {
+  const { bash: run, agent, pids } = await bash(t, undefined, 20_000)
   const result = run({ command: "trap '' TERM; sleep 60 & echo $$ $!; wait; sleep 60" })
   const started = await pids()
   assert.deepEqual(await agent.closeHost(), [])
