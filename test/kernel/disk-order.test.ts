@@ -101,6 +101,17 @@ test('a replacement that fails leaves the old content and nothing beside it', as
   assert.deepEqual(await store.get('a'), { n: 0 })
 })
 
+test('what a crash left in place of a temporary file is gone before the new one is made, however long that takes', async t => {
+  const { store, disk, dir } = await watched(t, documentSpec)
+  await store.put('a', { n: 0 })
+  await writeFile(join(dir, 'a.json~'), 'torn')
+  disk.before('unlink', /a\.json~$/, async () => {
+    for (let round = 0; round < 20; round++) await new Promise(resolve => setImmediate(resolve))
+  })
+  await store.put('a', { n: 1 })
+  assert.deepEqual([await store.get('a'), await readdir(dir)], [{ n: 1 }, ['a.json']])
+})
+
 test('a name that could not be flushed is not said to be saved', async t => {
   const { store, disk } = await watched(t, documentSpec)
   await store.put('a', { n: 0 })

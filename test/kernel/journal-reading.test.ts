@@ -120,6 +120,26 @@ test('events emitted while a journal opens get the numbers after those that it h
   )
 })
 
+test('a session that is being removed has no journal any more', async t => {
+  const { hub } = await withNotes(t, 3)
+  await hub.flushed()
+  const removed = hub.remove('s1')
+  while (hub.watermark('s1')) await null
+  assert.equal(await hub.read('s1', { seq: 0 }), undefined)
+  await removed
+})
+
+test('of the sessions that were removed the newest thousand are remembered', async t => {
+  const { hub } = await startHub(t)
+  for (let n = 0; n <= 1000; n++) await hub.remove(`s${n}`)
+  hub.emit(noted, { n: 1 }, 's1')
+  hub.emit(noted, { n: 1 }, 's0')
+  assert.deepEqual(
+    hub.facts().streams.map(({ session_id }) => session_id),
+    ['s0']
+  )
+})
+
 test('an event that comes when its session was removed, or after the end, goes nowhere and makes no journal', async t => {
   const { hub, dir } = await withNotes(t, 1)
   await hub.remove('s1')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineEvent, defineFrame, definePack, type LocalClient, type Principal, Type } from '../../kernel/index.ts'
+import { type Connection, defineEvent, defineFrame, definePack, type LocalClient, type Principal, Type } from '../../kernel/index.ts'
 import { type Frame, startTestKernel } from '../../kernel/testing.ts'
 import { latch } from '../helpers/latch.ts'
 
@@ -173,4 +173,42 @@ test('whoever sends more frames than are answered is held back until they are', 
     client.frames.slice(1).map(frame => frame.id),
     ['first', ...Array.from({ length: 256 }, (_, n) => `${n}`), 'last']
   )
+})
+
+test('whoever sends much to a client in this process is told when that has taken it', async t => {
+  const taken = latch()
+  const connections: Connection[] = []
+  const greet = defineFrame({ type: 'greet', payload: Type.Object({}), ack: Type.Object({}) })
+  const pack = definePack({
+    name: 'sender',
+    setup: ctx => {
+      ctx.frame(greet, ({ connection }) => {
+        connections.push(connection)
+        return {}
+      })
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [pack] })
+  const asked = latch()
+  const client = kernel.connect({
+    message: data => {
+      const { type } = JSON.parse(data.toString()) as Frame
+      if (type === 'ack') asked.open()
+      return type === 'much' ? taken.opened : undefined
+    }
+  })
+  await client.send({ type: 'greet', id: '1', payload: {} })
+  await asked.opened
+  const [connection] = connections
+  connection?.send({ type: 'much', text: 'x'.repeat(100_000) })
+  assert.equal(connection?.writable, false)
+  let isDrained = false
+  const drained = connection?.drained().then(() => {
+    isDrained = true
+  })
+  for (let round = 0; round < 5; round++) await new Promise(resolve => setImmediate(resolve))
+  assert.equal(isDrained, false)
+  taken.open()
+  await drained
+  assert.equal(connection?.writable, true)
 })

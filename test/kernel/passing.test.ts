@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { defineFrame, definePack, defineRoute, PackAway, type PackContext, PassingFailure, serviceToken, Type } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
+import { latch } from '../helpers/latch.ts'
 
 const Clock = serviceToken<object>('clock')
 
@@ -55,6 +56,23 @@ test('a setup may fail in passing, and what it says while it runs counts when it
   await comes(kernel, 'clock', 'Failed')
   assert.deepEqual(states(kernel), [['clock', 'Failed', 'never']])
   assert.equal(reasons.length, 0)
+})
+
+test('a try that waits behind what somebody does is given up when the pack has come back by that', async t => {
+  const setups: PackContext[] = []
+  const gone = latch()
+  const slow = definePack({ name: 'slow', setup: ctx => void ctx.own(() => gone.opened) })
+  const { kernel } = await startTestKernel(t, { packs: [slow, clock(ctx => void setups.push(ctx))] })
+  const failed = comes(kernel, 'clock', 'Failed')
+  setups[0]?.fail(new PassingFailure('the wheel is off', 1))
+  await failed
+  const changes = [kernel.unload('slow'), kernel.reload('clock')]
+  await new Promise(resolve => setTimeout(resolve, 5)) // the try is due by now
+  gone.open()
+  await Promise.all(changes)
+  await kernel.load('slow') // behind the try
+  assert.equal(setups.length, 2)
+  assert.deepEqual(states(kernel)[1], ['clock', 'Active', undefined])
 })
 
 test('a pack that somebody unloads meanwhile stays unloaded', async t => {

@@ -139,6 +139,7 @@ test('a registration taken back during setup never becomes visible', async t => 
 test('a service that is taken back takes down those who need it, and only them', async t => {
   const Voice = serviceToken<{ say(): string }>('voice')
   const Ear = serviceToken<object>('ear')
+  const heard = defineEvent({ type: 'voice.heard', scope: 'global', durable: false, payload: Type.Object({}) })
   const order: string[] = []
   let undo: () => Promise<void> = async () => undefined
   let again: () => unknown = () => undefined
@@ -152,14 +153,23 @@ test('a service that is taken back takes down those who need it, and only them',
       ctx.own(() => order.push('speaker'))
     }
   })
-  const user = definePack({ name: 'user', needs: { voice: Voice }, setup: ctx => void ctx.own(() => order.push('user')) })
+  const user = definePack({
+    name: 'user',
+    needs: { voice: Voice },
+    setup: ctx => {
+      ctx.event(heard)
+      ctx.own(() => order.push('user'))
+    }
+  })
   const other = definePack({ name: 'other', needs: { ear: Ear }, setup: ctx => void ctx.own(() => order.push('other')) })
   const { kernel } = await startTestKernel(t, { packs: [speaker, user, other] })
+  assert.deepEqual(kernel.declarations().events, [heard])
 
   await undo()
 
   assert.throws(again, { code: 'service_late' })
   assert.deepEqual(order, ['user'])
+  assert.deepEqual(kernel.declarations().events, [], 'what they have on the wire is in the documents no longer')
   assert.deepEqual(kernel.features(), [
     { name: 'speaker', state: 'Active', meta: {} },
     { name: 'user', state: 'Pending', meta: { waiting_for: ['voice'] } },

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { KernelOptions } from '../../kernel/environment.ts'
 import { type Connection, defineFrame, definePack, defineSlot, type Slot, SlotHost, Type } from '../../kernel/index.ts'
 import { startTestKernel, type TestContextLike, testEnvironment } from '../../kernel/testing.ts'
+import { latch } from '../helpers/latch.ts'
 
 const touch = defineFrame({ type: 'touch', payload: Type.Object({}), ack: Type.Object({ value: Type.String() }) })
 
@@ -52,6 +53,29 @@ test('two slots of one name keep values of their own', async t => {
   const slots = ['left', 'right'].map(name => defineSlot<{ name: string }, Connection>('twin', () => ({ name })))
   const { ask } = await filled(t, slots)
   assert.equal((await ask()).payload?.value, 'left right')
+})
+
+test('a pack is gone when the values of its slots are closed, and not before', async t => {
+  const [asked, closed] = [latch(), latch()]
+  const slot = defineSlot<{ name: string; close(): Promise<void> }, Connection>('slow', () => ({
+    name: 'value',
+    close: () => {
+      asked.open()
+      return closed.opened
+    }
+  }))
+  const { ask, kernel } = await filled(t, [slot])
+  await ask()
+  const unloaded = kernel.unload('keeper')
+  await asked.opened
+  for (let round = 0; round < 5; round++) await new Promise(resolve => setImmediate(resolve))
+  assert.equal(kernel.features()[0]?.state, 'Unloading')
+  closed.open()
+  await unloaded
+  assert.deepEqual(
+    kernel.features().map(({ name }) => name),
+    ['toucher']
+  )
 })
 
 test('a slot cannot be filled while the pack that owns it is gone', async t => {

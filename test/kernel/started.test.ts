@@ -4,8 +4,10 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { setImmediate as tick } from 'node:timers/promises'
 import { definePack, type PackContext } from '../../kernel/index.ts'
+import { Scope } from '../../kernel/lifecycle/scope.ts'
+import { startChild } from '../../kernel/lifecycle/started.ts'
 import { isProcessAlive } from '../../kernel/storage/process-life.ts'
-import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
+import { startTestKernel, type TestContextLike, testEnvironment } from '../../kernel/testing.ts'
 import { latch } from '../helpers/latch.ts'
 
 async function contextOf(t: TestContextLike) {
@@ -88,4 +90,13 @@ test('a program that cannot be started is a fault of the pack, unless the pack l
   ctx.spawn('/no/such/program')
   while (!faults()) await tick()
   assert.match(faults()?.last ?? '', /^child process \/no\/such\/program: .*ENOENT/)
+})
+
+test('a program that cannot be started holds up nobody who unloads its pack in the same moment', async () => {
+  const { guard } = testEnvironment()
+  const scope = new Scope()
+  const told: unknown[] = []
+  startChild({ pack: 'busy', guard, scope }, '/nowhere/at-all', [], {}, 100).on('error', error => told.push(error))
+  assert.deepEqual(await scope.close(undefined, 1000), [])
+  assert.equal(told.length, 1)
 })
