@@ -1,6 +1,8 @@
 /** Installs parts of the built-in capabilities from what the deployment names. */
-import { chmod, mkdir, open, rename, rm } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { replaceFile } from '../../kernel/index.ts'
 import { createUpstream } from '../llm/index.ts'
 import { downloadTo } from '../plugins/index.ts'
 import { command, lastLine, type ProbePorts, pluginIn } from './probes.ts'
@@ -51,7 +53,7 @@ export async function installPlugin(ports: PartPorts, source: string, progress: 
   await plugins.install(source, signal)
 }
 
-/** Fetches the file beside its place and gives it to `use`; it is gone afterwards, unless `use` has moved it. */
+/** Fetches the file beside its place and gives it to `use`; it is gone afterwards. */
 export async function fetched(
   ports: PartPorts,
   program: { readonly url: string; readonly sha256: string },
@@ -81,12 +83,9 @@ export async function fetched(
   }
 }
 
-/** Puts a file in its place as a program, whole or not at all. */
+/** Puts a file in its place as a program, whole or not at all, and on the medium. */
 export async function place(file: string, at: string): Promise<void> {
-  await chmod(file, 0o700)
-  const handle = await open(file, 'r')
-  await handle.sync().finally(() => handle.close())
-  await rename(file, at)
+  await replaceFile(at, createReadStream(file), { mode: 0o700 })
 }
 
 /** Rejects with the last line of its output unless it exits with 0. */
