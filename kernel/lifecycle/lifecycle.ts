@@ -96,7 +96,6 @@ export class Lifecycle {
 
   #forget(unit: Unit): void {
     unit.wanted = false
-    clearTimeout(unit.again)
     this.#units.splice(this.#units.indexOf(unit), 1)
     this.#env.guard.forget(unit.name)
     this.#dirty = true
@@ -140,10 +139,7 @@ export class Lifecycle {
   /** Unloads every pack, each when those are gone that use it. */
   async stop(): Promise<void> {
     await this.#exclusive(async () => {
-      for (const unit of this.#units) {
-        unit.wanted = false
-        clearTimeout(unit.again)
-      }
+      for (const unit of this.#units) unit.wanted = false
       await this.#withdraw(...this.#units)
       this.#flush()
     })

@@ -39,7 +39,6 @@ export function startTimer(
       .catch((error: unknown) => {
         if (!scope.signal.aborted) guard.report(pack, 'timer', error)
       })
-    running = undefined
     if (once) void drop()
     else if (!over) arm()
   }

@@ -61,11 +61,9 @@ export class LocalTransport extends EventEmitter implements Transport {
 
   /** What was sent before is given to the client first. */
   close(code: number, reason: string): void {
-    if (this.#closing) return
     this.#closing = true
     const finish = () => this.finish(code, reason)
-    if (this.#pending === 0) finish()
-    else void this.#taken.then(finish)
+    void this.#taken.then(finish)
     setTimeout(finish, closeGraceMs).unref()
   }
 

@@ -122,12 +122,9 @@ export interface BlobStore {
 
 /** The source was longer than `maxBytes`; nothing was stored. The pack that set the limit answers it with its own error. */
 export class BlobTooLarge extends Error {
-  readonly max_bytes: number
-
   constructor(maxBytes: number) {
     super(`more than ${maxBytes} bytes`)
     this.name = 'BlobTooLarge'
-    this.max_bytes = maxBytes
   }
 }
 
