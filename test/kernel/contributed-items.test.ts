@@ -115,3 +115,23 @@ test('the lists are the same until an item comes or goes', async t => {
     [['shy', false]]
   )
 })
+
+test('of an item of a class collectors get what its own class says, not what that overrides', async t => {
+  class Polite implements Guest {
+    readonly name: string = 'polite'
+    greet(whom: string): string {
+      return `good day, ${whom}`
+    }
+    count(): number {
+      return 1
+    }
+  }
+  class Loud extends Polite {
+    override greet(whom: string): string {
+      return super.greet(whom).toUpperCase()
+    }
+  }
+  const { list } = await scene(t, new Loud())
+  const [item] = list.items()
+  assert.deepEqual([item?.greet('Ann'), item?.count?.(), item?.name], ['GOOD DAY, ANN', 1, 'polite'])
+})

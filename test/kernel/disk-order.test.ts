@@ -86,6 +86,7 @@ test('a refused record that could not be cut off at once is not read, and cut of
   await assert.rejects(store.append('a', { n: 1 }), notSaved)
   assert.equal(await readFile(join(dir, 'a.jsonl'), 'utf8'), '{"n":0}\n{"n":1}\n')
   assert.deepEqual(await store.read('a'), [{ n: 0 }])
+  assert.deepEqual(await store.append('a'), { at: [], end: 8 }, 'the end is that of what was acknowledged')
   await store.append('a', { n: 2 })
   assert.equal(await readFile(join(dir, 'a.jsonl'), 'utf8'), '{"n":0}\n{"n":2}\n')
 })

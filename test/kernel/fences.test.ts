@@ -1,5 +1,7 @@
 /** Rules of fences that packs hand in: what becomes of writes when one of them fails. */
 import assert from 'node:assert/strict'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { type DocumentStore, definePack, defineStore, Type } from '../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
@@ -18,7 +20,7 @@ async function scene(t: TestContextLike, rule: Rule) {
   const keeper = definePack({ name: 'keeper', setup: ctx => void ctx.fence(rule) })
   const { kernel } = await startTestKernel(t, { packs: [writer, keeper] })
   const faults = () => Object.fromEntries(kernel.features().map(({ name, meta }) => [name, meta.faults]))
-  return { store: store as DocumentStore<{ n: number }>, faults }
+  return { store: store as DocumentStore<{ n: number }>, faults, home: kernel.home }
 }
 
 test('a rule that only fails has no say: other packs write, and the fault is its own', async t => {
@@ -45,4 +47,22 @@ test('a rule that knows a lease and fails later may guard any file: it is not wr
   assert.deepEqual(await store.get('a'), { n: 1 })
   assert.equal(faults().writer, undefined)
   assert.equal(faults().keeper?.last, 'rule of fences: no idea')
+})
+
+test('what a lease guards is deleted and quarantined by its directory, where nothing of it stays', async t => {
+  const { store, home } = await scene(t, file => ({
+    check: () => undefined,
+    look: async () => undefined,
+    temporary: async () => join(dirname(file), 'lease', 'file'),
+    overtaken: false
+  }))
+  const dir = join(home, 'packs', 'writer', 'notes')
+  await mkdir(join(dir, 'lease'), { recursive: true })
+  await store.put('a', { n: 1 })
+  await store.delete('a')
+  await writeFile(join(dir, 'b.json'), 'damaged')
+  assert.equal(await store.get('b'), undefined)
+  const left = await readdir(dir)
+  assert.deepEqual([left.length, left.find(name => name !== 'lease')?.replace(/-.*/, '')], [2, 'b.json.damaged'])
+  assert.deepEqual(await readdir(join(dir, 'lease')), [])
 })

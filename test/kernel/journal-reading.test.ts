@@ -143,6 +143,7 @@ test('of the sessions that were removed the newest thousand are remembered', asy
 test('an event that comes when its session was removed, or after the end, goes nowhere and makes no journal', async t => {
   const { hub, dir } = await withNotes(t, 1)
   await hub.remove('s1')
+  assert.deepEqual(await readdir(dir), [])
   hub.emit(noted, { n: 2 }, 's1')
   await hub.stop()
   hub.emit(noted, { n: 3 }, 's2')

@@ -207,6 +207,18 @@ test('a journal that cannot be shortened goes on, and does not try again at ever
   assert.deepEqual(await readSeqs(journal, 4000, 4002), [4000, 4001, 4002])
 })
 
+test('a journal of large events that cannot be shortened does not try again at every event either', async t => {
+  const disk = new WatchedDisk()
+  const { journals } = await opened(t, { files: disk.files })
+  const journal = await journals.open('s')
+  const text = 'x'.repeat(1024 * 1024)
+  disk.fail('rename', /s\.jsonl$/, 'ENOSPC', 5)
+  for (let seq = 1; seq <= 33; seq++) await journal.append([line(seq, text)], seq)
+  disk.done.length = 0
+  await journal.append([line(34, text)], 34)
+  assert.deepEqual(disk.done, ['write s.jsonl'])
+})
+
 test('a number that came before is damage, and nothing is replayed across it', async t => {
   const { home, path, journals } = await opened(t)
   const first = await journals.open('s')

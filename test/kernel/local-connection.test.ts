@@ -212,3 +212,45 @@ test('whoever sends much to a client in this process is told when that has taken
   await drained
   assert.equal(connection?.writable, true)
 })
+
+test('a client in this process that has said nothing hears at once what is for everyone', async t => {
+  const told = defineEvent({ type: 'note.told', scope: 'session', durable: true, deliver: 'everyone', payload: Type.Object({}) })
+  let emit: (session: string) => void = () => undefined
+  const pack = definePack({
+    name: 'teller',
+    setup: ctx => {
+      const tell = ctx.event(told)
+      emit = session => tell({}, session)
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [pack] })
+  const client = new Recorder()
+  kernel.connect(client)
+  emit('s1')
+  await kernel.hub.flushed('s1')
+  await new Promise(resolve => setImmediate(resolve))
+  assert.deepEqual(
+    client.frames.map(({ type }) => type),
+    ['server_hello', 'note.told']
+  )
+})
+
+test('a client in this process that closes gets nothing any more, whatever waits', async t => {
+  const { kernel } = await scene(t)
+  const [first, taken] = [latch(), latch()]
+  const got: string[] = []
+  const client = kernel.connect({
+    message: data => {
+      got.push((JSON.parse(data.toString()) as Frame).type)
+      first.open()
+      return taken.opened
+    }
+  })
+  await first.opened
+  await client.send({ type: 'who', id: '1', payload: {} })
+  for (let round = 0; round < 5; round++) await new Promise(resolve => setImmediate(resolve)) // the ack waits behind the hello
+  client.close()
+  taken.open()
+  for (let round = 0; round < 5; round++) await new Promise(resolve => setImmediate(resolve))
+  assert.deepEqual(got, ['server_hello'])
+})

@@ -38,6 +38,8 @@ test('a pack that says it failed is Failed with the reason, who needs it waits, 
   ])
   ctx?.fail(new Error('an activation that is over says nothing more'))
   await back
+  ctx?.fail(new Error('nor when there is another one'))
+  await kernel.load('needy') // behind whatever that might have begun
   assert.deepEqual(states(kernel)[0], ['clock', 'Active', undefined])
 })
 

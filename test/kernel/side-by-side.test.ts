@@ -198,6 +198,14 @@ test('a change of which a part is refused changes nothing', async t => {
   assert.deepEqual(states(kernel.features()), { one: 'Active', four: 'Active' }, 'nor with the next change')
 })
 
+test('a pack that a change removes is not expected back: its routes are gone', async t => {
+  const pinger = definePack({ name: 'pinger', setup: ctx => void ctx.route(ping, () => 'pong') })
+  const { kernel, call } = await startTestKernel(t, { packs: [pinger] })
+  assert.equal((await call(ping)).data, 'pong')
+  await kernel.change({ remove: ['pinger'] })
+  assert.equal((await call(ping)).code, 40400)
+})
+
 test('a stop goes in the reverse order of the list, whoever was through first', async () => {
   const gone: string[] = []
   const slow = latch()

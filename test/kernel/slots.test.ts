@@ -93,6 +93,22 @@ test('a slot cannot be filled while the pack that owns it is gone', async t => {
   assert.equal((await ask()).code, 0)
 })
 
+test('nothing of a host that is closed stays in memory', async () => {
+  class Host extends SlotHost {
+    store(): never {
+      throw new Error('no stores')
+    }
+  }
+  const { hosts } = testEnvironment()
+  const slot = defineSlot('held', () => ({}))
+  const [closed, dropped] = [new Host(hosts), new Host(hosts)]
+  for (const host of [closed, dropped]) host.get(slot)
+  assert.equal(hosts.of(slot).hosts.size, 2)
+  await closed.closeHost()
+  await dropped.drop(slot)
+  assert.deepEqual([hosts.of(slot).hosts.size, dropped.scope.size], [0, 0])
+})
+
 test('a host that is closed opens nothing any more', async () => {
   class Host extends SlotHost {
     store(): never {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setImmediate as tick } from 'node:timers/promises'
 import { definePack, type PackContext } from '../../kernel/index.ts'
 import { Scope } from '../../kernel/lifecycle/scope.ts'
-import { startChild } from '../../kernel/lifecycle/started.ts'
+import { startChild, startTimer } from '../../kernel/lifecycle/started.ts'
 import { isProcessAlive } from '../../kernel/storage/process-life.ts'
 import { startTestKernel, type TestContextLike, testEnvironment } from '../../kernel/testing.ts'
 import { latch } from '../helpers/latch.ts'
@@ -99,4 +99,26 @@ test('a program that cannot be started holds up nobody who unloads its pack in t
   startChild({ pack: 'busy', guard, scope }, '/nowhere/at-all', [], {}, 100).on('error', error => told.push(error))
   assert.deepEqual(await scope.close(undefined, 1000), [])
   assert.equal(told.length, 1)
+})
+
+test('what has ended leaves nothing behind: no undo, no listener of the process', async () => {
+  const { guard } = testEnvironment()
+  const scope = new Scope()
+  const starter = { pack: 'busy', guard, scope }
+  const listeners = process.listenerCount('exit')
+  const ran = latch()
+  startTimer(starter, 1, ran.open, { once: true })
+  const child = startChild(starter, 'true', [], {}, 100)
+  assert.equal(process.listenerCount('exit'), listeners + 1)
+  await Promise.all([ran.opened, once(child, 'exit')])
+  for (let round = 0; round < 20; round++) await tick()
+  assert.deepEqual([scope.size, process.listenerCount('exit')], [0, listeners])
+})
+
+test('a child process is asked to end before it is killed', async t => {
+  const { kernel, ctx } = await contextOf(t)
+  const child = ctx.spawn('sleep', ['600'])
+  const ended = once(child, 'exit')
+  await kernel.unload('busy')
+  assert.deepEqual(await ended, [null, 'SIGTERM'])
 })
