@@ -19,7 +19,7 @@ export class SharedFile {
   #users = 0
   /** The last one has left: nobody may enter. */
   closed = false
-  /** What was read last: 256 KiB at most, or one line. */
+  /** What was read last, or could not be: 256 KiB at most, or one line. */
   #block: Block | undefined
 
   constructor(path: string, generation: number) {
@@ -64,14 +64,8 @@ export class SharedFile {
     const known = this.#block
     if (known && known.start <= start && end <= known.end) return (await known.bytes).subarray(start - known.start)
     const to = Math.max(end, limit)
-    const block = { start, end: to, bytes: this.#bytes(start, to) }
-    this.#block = block
-    try {
-      return await block.bytes
-    } catch (error) {
-      if (this.#block === block) this.#block = undefined
-      throw error
-    }
+    this.#block = { start, end: to, bytes: this.#bytes(start, to) }
+    return await this.#block.bytes
   }
 
   async #bytes(start: number, end: number): Promise<Buffer> {
