@@ -150,7 +150,8 @@ test('connections of a principal can be ended, others stay', async t => {
   kernel.connect(guest)
   const other = await connect()
   kernel.hub.clients.disconnect(principal => principal.id === 'guest', 'credential withdrawn')
-  assert.deepEqual(await guest.over.opened, { code: 1008, reason: 'credential withdrawn' })
+  const moment = new Promise(resolve => setImmediate(resolve, 'it has taken everything and is waited for all the same'))
+  assert.deepEqual(await Promise.race([guest.over.opened, moment]), { code: 1008, reason: 'credential withdrawn' })
   assert.equal((await other.request('unsubscribe', { session_ids: [] })).code, 0)
 })
 
@@ -173,6 +174,17 @@ test('whoever sends more frames than are answered is held back until they are', 
     client.frames.slice(1).map(frame => frame.id),
     ['first', ...Array.from({ length: 256 }, (_, n) => `${n}`), 'last']
   )
+})
+
+test('whoever is held back is let go when the connection ends', async t => {
+  const { kernel, hold } = await scene(t)
+  const connection = kernel.connect(new Recorder())
+  await connection.send({ type: 'wait', id: 'first' })
+  for (let n = 0; n < 256; n++) await connection.send({ type: 'who', id: `${n}` })
+  const last = connection.send({ type: 'who', id: 'last' })
+  connection.close()
+  await last
+  hold.open()
 })
 
 test('whoever sends much to a client in this process is told when that has taken it', async t => {
