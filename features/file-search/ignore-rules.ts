@@ -1,9 +1,9 @@
 /** What ignore files exclude: those of a directory and of every one above it, up to the root of the repository that it belongs to. */
-import { lstatSync, type Stats } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { type Dirent, lstatSync, type Stats } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import type { Ignore } from 'ignore'
-import { lookAt, lookAtAll } from '../../kernel/index.ts'
+import { lookAtAll } from '../../kernel/index.ts'
+import { smallText } from './small-text.ts'
 
 /** In the order in which later ones win. */
 const names = ['.gitignore', '.ignore', '.rgignore']
@@ -24,8 +24,9 @@ export function isNamed(dir: string, path: string): boolean {
   }
 }
 
-/** Whether a directory entry may hold rules. */
-export const holdsRules = (name: string): boolean => names.includes(name)
+/** Names of the entries of a directory that may hold rules: of files, and of links that may lead to one. */
+export const rulesAmong = (entries: readonly Dirent[]): Set<string> =>
+  new Set(entries.filter(entry => names.includes(entry.name) && (entry.isFile() || entry.isSymbolicLink())).map(({ name }) => name))
 
 /** The repository that a directory belongs to: its root and `.git`, and what lies between. Without one the root is that of the file system. */
 export async function repositoryOf(
@@ -124,8 +125,4 @@ async function ownText(dir: string, found?: ReadonlySet<string>): Promise<string
   return (await Promise.all(texts)).join('\n')
 }
 
-async function textOf(file: string): Promise<string> {
-  const facts = await lookAt(file)
-  if (!facts?.isFile() || facts.size > MAX_BYTES) return ''
-  return await readFile(file, 'utf8').catch(() => '') // unreadable: no rules
-}
+const textOf = async (file: string): Promise<string> => (await smallText(file, MAX_BYTES)) ?? '' // unreadable: no rules

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import fuzzysort, { type Prepared } from 'fuzzysort'
 import type { NameHit } from './contract.ts'
 import { canHold, heldAt, O_PATH } from './held.ts'
-import { holdsRules, IgnoreRules, isNamed, VCS_DIRS } from './ignore-rules.ts'
+import { IgnoreRules, isNamed, rulesAmong, VCS_DIRS } from './ignore-rules.ts'
 
 /** Names of one tree; what lies deepest is left out first. */
 const MAX_NAMES = 200_000
@@ -109,9 +109,7 @@ export class NameTree {
     } catch {
       return undefined
     }
-    const own = new Set(
-      this.#follow ? found.entries.filter(entry => entry.isFile() && holdsRules(entry.name)).map(entry => entry.name) : []
-    )
+    const own = this.#follow ? rulesAmong(found.entries) : new Set<string>()
     const rules = await above.in(at, own)
     const entries: Named[] = []
     for (const entry of found.entries) {

@@ -9,7 +9,7 @@ const BEHIND = 10
  * Lets a program that has just been started have what processors are left over, with all threads that it starts from now on: it uses every
  * one there is, and the events of everybody would wait for its time slices. Alone it is as quick as before.
  */
-export function runBehind({ pid }: ChildProcess): void {
+export function runBehind({ pid }: Pick<ChildProcess, 'pid'>): void {
   if (pid === undefined) return
   try {
     setPriority(pid, Math.min(19, getPriority() + BEHIND))

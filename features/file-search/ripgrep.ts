@@ -17,6 +17,10 @@ import { isNamed, repositoryOf, VCS_DIRS } from './ignore-rules.ts'
 import { Parser, plain, scannedOf } from './ripgrep-output.ts'
 import { type End, type Run, run } from './ripgrep-process.ts'
 import { hold, type Look, SecondLook } from './second-look.ts'
+import { lookBehind } from './special-files.ts'
+
+/** Paths of one search that are remembered. */
+const MOST_KNOWN = 200_000
 
 function bundledPackage(): Promise<unknown> {
   const bundled = '@vscode/ripgrep' // a variable, so that a missing optional dependency is no build error
@@ -39,9 +43,22 @@ export function createRipgrep(program: string): SearchEngine {
   return {
     async list(request, onPath, signal) {
       const args = ['--files', '--null', ...(await reach(request)), '--', './']
-      const take = (path: string) => !isNamed(request.root, path) || onPath(path)
-      const { partial } = await runForPaths({ program, args, cwd: request.root, signal, most_bytes: Number.POSITIVE_INFINITY }, take)
-      return partial
+      const told = new Set<string>()
+      const once = (path: string) => {
+        if (told.size < MOST_KNOWN) {
+          if (told.has(path)) return true
+          told.add(path)
+        }
+        return onPath(path)
+      }
+      const options = { program, args, cwd: request.root, most_bytes: Number.POSITIVE_INFINITY }
+      const search = async (ends: AbortSignal) =>
+        (await runForPaths({ ...options, signal: ends }, path => !isNamed(request.root, path) || once(path))).partial
+      return await unlessHeld(request, search, signal, async () => {
+        if (told.size >= MOST_KNOWN) return 'size'
+        const { walker } = await import('./walker.ts')
+        return await walker.list(request, once, signal)
+      })
     },
     async grep(request, onFile, signal) {
       assertTexts(request)
@@ -58,7 +75,14 @@ export function createRipgrep(program: string): SearchEngine {
       }
       const second = new SecondLook(request.root, look)
       try {
-        const { partial, scanned } = await firstLook(program, request, path => second.add(path), left, signal)
+        const found = new Set<string>()
+        const add = (path: string) => {
+          if (found.has(path)) return true
+          found.add(path)
+          return second.add(path)
+        }
+        const search = (ends: AbortSignal) => firstLook(program, request, add, left, ends)
+        const { partial, scanned } = await unlessHeld(request, search, signal, () => lookByList(program, request, add, left, signal))
         return { partial: (await second.end()) ?? partial, scanned }
       } finally {
         await second.idle()
@@ -88,6 +112,51 @@ async function firstLook(
   if (!end.found && exclude.length > 0 && /error parsing glob/.test(end.stderr)) end = await search(anyGlob(exclude), [])
   assertUnderstood(end)
   return { ...end, scanned: scannedOf(end.rest) }
+}
+
+/** The same where the program must read no ignore files: it looks everywhere, and what counts are the files that the walker lists. */
+async function lookByList(
+  program: string,
+  request: GrepRequest,
+  onPath: (path: string) => boolean,
+  left: () => number,
+  signal: AbortSignal
+): Promise<Awaited<ReturnType<typeof firstLook>>> {
+  const { walker } = await import('./walker.ts')
+  const known = new Set<string>()
+  const cut = await walker.list(request, path => known.add(path).size < MOST_KNOWN, signal)
+  const everywhere = { ...request, include_ignored: true }
+  const { partial = cut, ...end } = await firstLook(program, everywhere, path => !known.has(path) || onPath(path), left, signal)
+  return { ...end, ...(partial ? { partial } : {}) }
+}
+
+/** `search`, which reads ignore files; where something in their place holds it up, it is ended, and `otherwise` is done. */
+async function unlessHeld<T>(
+  { root, include_ignored }: ListRequest,
+  search: (signal: AbortSignal) => Promise<T>,
+  signal: AbortSignal,
+  otherwise: () => Promise<T>
+): Promise<T> {
+  if (include_ignored) return await search(signal)
+  const { above } = await repositoryOf(root)
+  signal.throwIfAborted()
+  const ends = new AbortController()
+  let isHeld = false
+  const stop = () => ends.abort(signal.reason)
+  signal.addEventListener('abort', stop, { once: true })
+  const endLook = lookBehind({ root, above, reader: 'ripgrep' }, () => {
+    isHeld = true
+    ends.abort()
+  })
+  try {
+    return await search(ends.signal)
+  } catch (error) {
+    if (signal.aborted || !isHeld) throw error
+  } finally {
+    endLook()
+    signal.removeEventListener('abort', stop)
+  }
+  return await otherwise()
 }
 
 /** Answers from files that are held: the program gets them open. It prints 10 MiB of all of them at most. */

@@ -14,7 +14,7 @@ import {
   type SearchEngine
 } from './engine.ts'
 import { anyGlob, globOf, included } from './globs.ts'
-import { holdsRules, IgnoreRules, isNamed, VCS_DIRS } from './ignore-rules.ts'
+import { IgnoreRules, isNamed, rulesAmong, VCS_DIRS } from './ignore-rules.ts'
 import type { WorkerAnswer, WorkerTask } from './walker-worker.ts'
 
 /** Endings of the file types that the walker knows. */
@@ -87,7 +87,7 @@ async function* walk({ root, include_ignored }: ListRequest): AsyncGenerator<str
     yield undefined
     const { dir } = next
     const entries = await readdir(join(root, dir), { withFileTypes: true }).catch(() => []) // unreadable: nothing to find there
-    const own = new Set(include_ignored ? [] : entries.filter(entry => entry.isFile() && holdsRules(entry.name)).map(entry => entry.name))
+    const own = include_ignored ? new Set<string>() : rulesAmong(entries)
     const rules = await next.rules.in(join(root, dir), own)
     for (const entry of entries) {
       const path = dir + entry.name

@@ -3,7 +3,7 @@ import type { Dirent } from 'node:fs'
 import { opendir, readdir } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { AppError, partedList, yieldToLoop } from '../../kernel/index.ts'
-import { anyGlob, holdsRules, IgnoreRules, isNamed, type Root } from '../file-search/index.ts'
+import { anyGlob, IgnoreRules, isNamed, type Root, rulesAmong } from '../file-search/index.ts'
 import { PathMissing } from '../workspaces/index.ts'
 import { type Pin, translated, withPin } from './boundary.ts'
 import type { Entry, Listing } from './contract.ts'
@@ -172,7 +172,7 @@ class Lister {
       at = join(at, part)
       if (rules.ignores(at, true)) return undefined
     }
-    return await rules.in(at, found && new Set(found.map(({ name }) => name).filter(holdsRules)))
+    return await rules.in(at, found && rulesAmong(found))
   }
 
   async #fill(candidates: readonly Candidate[], pin: Pin): Promise<void> {
