@@ -3,10 +3,10 @@
  * merges, transports) does not run; what the user configured for all repositories stays.
  */
 import { spawn } from 'node:child_process'
-import { lstat, readFile, realpath } from 'node:fs/promises'
+import { lstat, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AppError, errorSpec } from '../../kernel/index.ts'
-import { runBehind } from '../file-search/index.ts'
+import { lookBehind, runBehind, smallText } from '../file-search/index.ts'
 
 export const GitUnavailable = errorSpec('git_unavailable', 40908, 'git is not available here')
 export const isUnavailable = (error: unknown): boolean => AppError.is(error) && error.code === GitUnavailable.code
@@ -70,14 +70,13 @@ export async function repositoryAt(cwd: string, signal: AbortSignal): Promise<Re
 async function isPlain(dir: string): Promise<boolean> {
   try {
     const file = join(dir, 'config')
-    const facts = await lstat(file)
-    if (!facts.isFile() || facts.size > PLAIN_BYTES) return false
+    if (!(await lstat(file)).isFile()) return false
     const [own, inOtherPlace, ofWorkTree] = await Promise.all([
-      readFile(file, 'utf8'),
+      smallText(file, PLAIN_BYTES),
       lstat(join(dir, 'commondir')).catch(() => undefined), // mostly there is none
       lstat(join(dir, 'config.worktree')).catch(() => undefined) // the same
     ])
-    return !inOtherPlace && !ofWorkTree && !/\[\s*(?:filter|diff|merge|include)/i.test(own)
+    return own !== undefined && !inOtherPlace && !ofWorkTree && !/\[\s*(?:filter|diff|merge|include)/i.test(own)
   } catch {
     return false // a file, as in linked work trees, or nothing that can be read: git knows
   }
@@ -125,7 +124,7 @@ export interface Output {
 export function collect(repository: Repository, args: readonly string[], signal: AbortSignal, bytes: number, codes = [0]): Promise<Output> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
-    const { cwd, env } = repository
+    const { cwd, env, top } = repository
     const child = spawn('git', ['--no-pager', ...args], {
       cwd,
       env,
@@ -136,7 +135,7 @@ export function collect(repository: Repository, args: readonly string[], signal:
     runBehind(child)
     const chunks: Buffer[] = []
     let size = 0
-    let late = false
+    let refusal: string | undefined
     const stop = () => {
       try {
         process.kill(-child.pid!, 'SIGKILL')
@@ -144,10 +143,13 @@ export function collect(repository: Repository, args: readonly string[], signal:
         child.kill('SIGKILL') // no group of its own, or gone
       }
     }
-    const timer = setTimeout(() => {
-      late = true
+    const refuse = (message: string) => {
+      refusal ??= message
       stop()
-    }, GIT_MS)
+    }
+    const timer = setTimeout(() => refuse(`git took longer than ${GIT_MS} ms`), GIT_MS)
+    const look = { root: top, above: [], reader: 'git' } as const
+    const endLook = lookBehind(look, () => refuse('a file that git reads for its rules is too large'))
     signal.addEventListener('abort', stop, { once: true })
     child.stdout.on('data', (chunk: Buffer) => {
       if (size > bytes) return
@@ -157,6 +159,7 @@ export function collect(repository: Repository, args: readonly string[], signal:
     })
     const over = (settle: () => void) => {
       clearTimeout(timer)
+      endLook()
       signal.removeEventListener('abort', stop)
       settle()
     }
@@ -165,7 +168,7 @@ export function collect(repository: Repository, args: readonly string[], signal:
       over(() => {
         const cut = size > bytes
         if (signal.aborted) reject(signal.reason)
-        else if (late) reject(new AppError(GitUnavailable, { message: `git took longer than ${GIT_MS} ms` }))
+        else if (refusal !== undefined) reject(new AppError(GitUnavailable, { message: refusal }))
         else if (!cut && !codes.includes(code ?? -1))
           reject(new AppError(GitUnavailable, { message: 'git does not take this as a repository' }))
         else resolve({ text: Buffer.concat(chunks).subarray(0, bytes).toString('utf8'), cut })

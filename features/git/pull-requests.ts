@@ -1,8 +1,9 @@
 /** Branch and pull request of the directories in which sessions work, kept for a minute. */
 import { execFile } from 'node:child_process'
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { waitAtMost } from '../../kernel/index.ts'
+import { smallText } from '../file-search/index.ts'
 
 /** Whom the program asks, unless a repository is elsewhere. */
 export const pullRequests = new URL('https://api.github.com')
@@ -156,19 +157,9 @@ export async function branchOf(cwd: string): Promise<string | null> {
 
 /** `.git` is a directory, or in a linked work tree a file that names one. */
 async function headOf(git: string, dir: string): Promise<string | undefined> {
-  const direct = await small(join(git, 'HEAD'))
+  const direct = await smallText(join(git, 'HEAD'), headBytes)
   if (direct !== undefined) return direct
-  const link = /^gitdir: (.+)$/m.exec((await small(git)) ?? '')?.[1]?.trim()
+  const link = /^gitdir: (.+)$/m.exec((await smallText(git, headBytes)) ?? '')?.[1]?.trim()
   if (link === undefined) return undefined
-  return await small(join(isAbsolute(link) ? link : resolve(dir, link), 'HEAD'))
-}
-
-/** A small file; undefined when it is none. */
-async function small(file: string): Promise<string | undefined> {
-  try {
-    const found = await stat(file)
-    return found.isFile() && found.size <= headBytes ? await readFile(file, 'utf8') : undefined
-  } catch {
-    return undefined // not there, or out of reach
-  }
+  return await smallText(join(isAbsolute(link) ? link : resolve(dir, link), 'HEAD'), headBytes)
 }
