@@ -24,8 +24,8 @@ export type UploadObject = Static<typeof UploadObject>
 /** Below the home. */
 export const factsDir = 'files/facts'
 export const bytesDir = 'files/bytes'
-/** `<id>.json`, or `expiring/<id>.json`: the upload exists while this does. */
-export const factsStore = defineStore({ name: 'facts', kind: 'document', value: UploadObject })
+/** `<id>.json`, or `expiring/<id>.json`: the upload exists while this does. A damaged one is a fault of the storage, and no upload that is missing. */
+export const factsStore = defineStore({ name: 'facts', kind: 'document', value: UploadObject, keepDamaged: true })
 /** `<id>` */
 export const bytesStore = defineStore({ name: 'bytes', kind: 'blob', value: Type.Unknown() })
 

@@ -33,11 +33,6 @@ export default definePack({
     const bytes = ctx.store(bytesStore, { dir: bytesDir })
     const uploads = new UploadTable({ home: ctx.home, facts, bytes, now: ctx.now })
     const max_bytes = ctx.config.max_bytes === 0 ? Number.POSITIVE_INFINITY : ctx.config.max_bytes
-    const found = async (id: string) => {
-      const upload = await uploads.find(id)
-      if (!upload) throw new AppError(UploadMissing)
-      return upload
-    }
 
     ctx.route(uploadFile, async ({ request }) => {
       if (Number(request.headers['content-length'] ?? 0) > max_bytes + formBytes) throw tooLarge(max_bytes)
@@ -65,7 +60,9 @@ export default definePack({
     })
 
     ctx.route(downloadFile, async ({ params }) => {
-      const { id, file, size, name, media_type } = await found(params.file_id)
+      const upload = await uploads.find(params.file_id)
+      if (!upload) throw new AppError(UploadMissing)
+      const { id, file, size, name, media_type } = upload
       const shown = /^(?:image|video|audio)\//.test(media_type)
       return binary({
         file,
@@ -79,7 +76,7 @@ export default definePack({
     })
 
     ctx.route(deleteFile, async ({ params }) => {
-      await uploads.remove((await found(params.file_id)).id)
+      if (!(await uploads.discard(params.file_id))) throw new AppError(UploadMissing)
       return { deleted: true as const }
     })
 

@@ -9,7 +9,7 @@ export type Upload = UploadObject & {
 }
 
 export interface Uploads {
-  /** Undefined for an id that is unknown, malformed or expired. Throws PersistenceFailed (50003, HTTP 500) when the disk refuses. */
+  /** Undefined for an id that is unknown, malformed or expired. Throws PersistenceFailed (50003, HTTP 500) when the disk refuses, or its facts are damaged. */
   find(id: string): Promise<Upload | undefined>
 }
 export const Uploads = serviceToken<Uploads>('uploads')

@@ -40,7 +40,7 @@ export class UploadTable {
     await onDisk(UploadsFailed, () => this.#parts.facts.put(place, upload))
   }
 
-  /** The upload; one that has expired is removed. */
+  /** The upload; one that has expired is removed. Throws UploadsFailed (50003, HTTP 500), also for damaged facts. */
   async find(id: string): Promise<Upload | undefined> {
     if (!isUploadId(id)) return undefined
     const { facts, home } = this.#parts
@@ -52,6 +52,13 @@ export class UploadTable {
     }
     const file = join(home, bytesDir, id)
     return (await isFile(file)) ? { ...found, file } : undefined
+  }
+
+  /** Removes an upload, also one whose facts are damaged; false: there is none. */
+  async discard(id: string): Promise<boolean> {
+    const isThere = await this.find(id).then(found => found !== undefined, isFailure)
+    if (isThere) await this.remove(id)
+    return isThere
   }
 
   /** Removes what there is of an upload, bytes without facts too. */
@@ -71,8 +78,8 @@ export class UploadTable {
     for (const place of await facts.ids()) {
       if (signal.aborted) return
       if (!place.startsWith('expiring/')) continue
-      const upload = await facts.get(place)
-      if (upload && this.#isOver(upload)) await this.remove(upload.id)
+      const upload = await facts.get(place).catch(error => void isFailure(error)) // damaged: whoever asks for it hears
+      if (upload && this.#isOver(upload)) await this.remove(place.slice(place.lastIndexOf('/') + 1))
       await yieldToLoop()
     }
     for (const id of await bytes.ids()) {
@@ -87,6 +94,12 @@ export class UploadTable {
   #isOver({ expires_at }: UploadObject): boolean {
     return expires_at !== undefined && Date.parse(expires_at) <= this.#parts.now().getTime()
   }
+}
+
+/** Rethrows what is no failure of the storage. */
+function isFailure(error: unknown): true {
+  if (AppError.is(error) && error.code === UploadsFailed.code) return true
+  throw error
 }
 
 /** False when nothing is there. What is there and is no file is a fault of the disk. */

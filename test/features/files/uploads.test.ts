@@ -190,6 +190,25 @@ test('failures of the disk answer HTTP 500', async t => {
   assert.deepEqual([refused.status, refused.code], [500, 50003])
 })
 
+test('an upload whose facts are damaged answers HTTP 500, stays as it is, and can be deleted', async t => {
+  const kernel = await startTestKernel(t, { packs: [files], config: { files: { sweep_ms: 10 } } })
+  const { id } = (await post(kernel, form(file('kept')))).data
+  const { id: brief } = (await post(kernel, form(file('kept'), field('expires_in_sec', '7200')))).data
+  const places = [`files/facts/${id}.json`, `files/facts/expiring/${brief}.json`].map(place => join(kernel.home, place))
+  for (const damage of ['{"id":', '{}', '']) {
+    for (const place of places) await writeFile(place, damage)
+    for (const each of [id, brief, id]) {
+      const answer = await get(kernel, each)
+      assert.deepEqual([answer.status, codeOf(answer)], [500, 50003], `${each} with ${damage}`)
+    }
+  }
+  const { id: over } = (await post(kernel, form(file('gone'), field('expires_in_sec', '0')))).data
+  while ((await onDisk(kernel)).includes(over)) await new Promise(resolve => setTimeout(resolve, 2))
+  assert.deepEqual((await onDisk(kernel)).sort(), [id, `${id}.json`, brief, `${brief}.json`].sort(), 'a sweep passes them over')
+  for (const each of [id, brief]) assert.equal((await get(kernel, each, {}, 'DELETE')).status, 200)
+  assert.deepEqual([await onDisk(kernel), (await get(kernel, id)).status], [[], 404])
+})
+
 test('a sweep removes what has expired and what a dead transfer left, and nothing else', async t => {
   let now = Date.now()
   const kernel = await startTestKernel(t, { packs: [files], now: () => new Date(now), config: { files: { sweep_ms: 10 } } })
