@@ -1,6 +1,7 @@
 /** What is typed into a terminal, written as its program takes it: what waits for that is bounded in bytes. */
 import { writeSync } from 'node:fs'
 import type { IPty } from 'node-pty'
+import { descriptorOf, isFile } from './descriptor.ts'
 
 /** Bytes that wait. A longer text is taken while nothing else waits. */
 const maxWaiting = 1024 * 1024
@@ -10,14 +11,8 @@ const [writeBytes, passBytes] = [64 * 1024, 256 * 1024]
 const busyMs = 250
 const [busyRetryMs, idleRetryMs] = [1, 50]
 
-/** What the library has where a terminal is a file. */
-interface PtyFile {
-  readonly fd?: unknown
-  on?(event: 'close', listener: () => void): void
-}
-
 export class InputWriter {
-  readonly #pty: IPty & PtyFile
+  readonly #pty: IPty
   readonly #waiting: Buffer[] = []
   #bytes = 0
   #timer: NodeJS.Timeout | undefined
@@ -26,22 +21,20 @@ export class InputWriter {
 
   constructor(pty: IPty) {
     this.#pty = pty
-    this.#pty.on?.('close', () => this.end()) // the descriptor may be that of another file from now on
   }
 
   /** False: too much waits already, and nothing of this is taken. */
   write(text: string): boolean {
-    const { fd } = this.#pty
-    if (process.platform === 'win32' || typeof fd !== 'number') {
+    if (!isFile(this.#pty)) {
       this.#pty.write(text)
       return true
     }
-    if (this.#closed) return true // nobody can read it any more, and the end is about to be told
+    if (this.#closed || descriptorOf(this.#pty) === undefined) return true // nobody can read it any more, and the end is about to be told
     const bytes = Buffer.from(text)
     if (this.#bytes > 0 && this.#bytes + bytes.length > maxWaiting) return false
     this.#waiting.push(bytes)
     this.#bytes += bytes.length
-    if (!this.#timer) this.#go(fd)
+    if (!this.#timer) this.#go()
     return true
   }
 
@@ -54,8 +47,13 @@ export class InputWriter {
   }
 
   /** The library would try again with every pass of the loop. */
-  #go(fd: number): void {
+  #go(): void {
     this.#timer = undefined
+    const fd = descriptorOf(this.#pty)
+    if (fd === undefined) {
+      this.end()
+      return
+    }
     try {
       for (let left = passBytes; left > 0 && this.#waiting[0]; ) {
         const next = this.#waiting[0]
@@ -73,6 +71,6 @@ export class InputWriter {
       }
     }
     if (this.#bytes === 0) return
-    this.#timer = setTimeout(() => this.#go(fd), performance.now() - this.#takenAt < busyMs ? busyRetryMs : idleRetryMs)
+    this.#timer = setTimeout(() => this.#go(), performance.now() - this.#takenAt < busyMs ? busyRetryMs : idleRetryMs)
   }
 }

@@ -2,6 +2,7 @@
 import { readSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import type { IPty } from 'node-pty'
+import { descriptorOf } from './descriptor.ts'
 
 /** Bytes of one frame. */
 const frameBytes = 64 * 1024
@@ -66,8 +67,8 @@ export class OutputReader {
    * reading. Only where it is known that nobody waits for what is not there.
    */
   #readOn(): void {
-    const { fd } = this.#pty as { readonly fd?: unknown }
-    if (process.platform !== 'linux' || typeof fd !== 'number' || fd < 0 || !this.#bytes) return
+    const fd = descriptorOf(this.#pty)
+    if (process.platform !== 'linux' || fd === undefined || !this.#bytes) return
     try {
       for (let read = 1; read > 0 && this.#filled < frameBytes; this.#filled += read)
         read = readSync(fd, this.#bytes, this.#filled, frameBytes - this.#filled, null)

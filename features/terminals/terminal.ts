@@ -4,6 +4,7 @@ import { AppError, type Connection } from '../../kernel/index.ts'
 import { RuntimeUnavailable } from '../sessions/index.ts'
 import { signalSession } from '../tools-shell/index.ts'
 import type { TerminalObject } from './contract.ts'
+import { descriptorOf, isFile } from './descriptor.ts'
 import { InputWriter } from './input.ts'
 import { environmentOf } from './place.ts'
 import { OutputReader } from './reader.ts'
@@ -102,7 +103,7 @@ export class Terminal {
   }
 
   resize(cols: number, rows: number): void {
-    if (this.running) this.#pty.resize(cols, rows)
+    if (this.running && (!isFile(this.#pty) || descriptorOf(this.#pty) !== undefined)) this.#pty.resize(cols, rows)
     this.#cols = cols
     this.#rows = rows
   }
