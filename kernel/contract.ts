@@ -153,6 +153,11 @@ export interface FrameSpec<P extends TSchema = TSchema, A extends TSchema = TSch
   readonly binary?: boolean
   /** Its handler subscribes the connection to the session; the ack says so as that of `subscribe` does (`accepted`, `cursors`). */
   readonly subscribes?: boolean
+  /**
+   * Answered by the server that the client is connected to, also when another one has the session that its payload names: what it asks for
+   * belongs to the connection.
+   */
+  readonly here?: boolean
 }
 
 /** Declares a WebSocket request frame; bind it with `ctx.frame(spec, handler)`, the handler returns the ack payload. */

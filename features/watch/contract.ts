@@ -19,6 +19,7 @@ const ack = Type.Object({
 
 export const watchAdd = defineFrame({
   type: 'watch_fs_add',
+  here: true,
   summary: 'Start file-change notifications; no subscription is needed',
   payload: watched('relative to the working directory of the session; `.` is all of it'),
   ack,
@@ -26,6 +27,7 @@ export const watchAdd = defineFrame({
 })
 export const watchRemove = defineFrame({
   type: 'watch_fs_remove',
+  here: true,
   summary: 'Stop file-change notifications; paths that are not watched are ignored',
   payload: watched('as they were added'),
   ack

@@ -1,6 +1,7 @@
 /** Wires file watching: frames of clients, and the service for other packs. */
 import { AppError, type Connection, definePack, defineSlot, Type } from '../../kernel/index.ts'
 import { relativePath } from '../fs/index.ts'
+import { Peers, PeerTopics } from '../peers/index.ts'
 import { localRuntime, RuntimeMissing, RuntimeUnavailable, Sessions, sessionArchived } from '../sessions/index.ts'
 import { PathMissing, PathOutside } from '../workspaces/index.ts'
 import { fsChanged, WatchLimit, watchAdd, watchRemove } from './contract.ts'
@@ -12,12 +13,15 @@ import { Watchers } from './watchers.ts'
 const nothing = { watched_paths: [], current_count: 0 }
 
 const maxWindowMs = 60_000
+/** Told between servers: the session with this id was archived, or deleted. */
+const archivedTopic = 'watch-archived'
 
 export default definePack({
   name: 'watch',
   description: 'Tells clients and other packs which files change',
   area: 'Files',
   needs: { sessions: Sessions },
+  optional: { peers: Peers },
   provides: [FileWatches],
   config: Type.Object({
     max_paths: Type.Integer({ minimum: 1, default: 100, description: 'paths that one connection watches' }),
@@ -29,7 +33,7 @@ export default definePack({
     window_ms: Type.Integer({ minimum: 1, maximum: maxWindowMs, default: 200, description: 'changes of so long go out together' }),
     max_changes: Type.Integer({ minimum: 1, default: 500, description: 'changes of one window that are listed' })
   }),
-  setup(ctx, { sessions }) {
+  setup(ctx, { sessions, peers }) {
     const { max_paths, max_entries } = ctx.config
     const window_ms = given(process.env.SVC_CODE_FS_WATCH_DEBOUNCE_MS, maxWindowMs) ?? ctx.config.window_ms
     const max_changes = given(process.env.SVC_CODE_FS_WATCH_MAX_CHANGES_PER_WINDOW) ?? ctx.config.max_changes
@@ -49,10 +53,15 @@ export default definePack({
       for (const room of rooms.values()) room.close()
     })
     const newest = new NewestFrames()
+    const end = (session_id: string) => {
+      rooms.get(session_id)?.close()
+      newest.take(session_id)
+    }
     ctx.on(sessionArchived, ({ payload: { sessionId } }) => {
-      rooms.get(sessionId)?.close()
-      newest.take(sessionId)
+      end(sessionId)
+      peers()?.tell(archivedTopic, sessionId)
     })
+    ctx.contribute(PeerTopics, { topic: archivedTopic, told: session_id => end(String(session_id)) })
     const slot = defineSlot('watches', (connection: Connection) => ({
       close() {
         for (const room of rooms.values()) room.leave(connection)

@@ -102,7 +102,7 @@ export class Frames {
   async #askElsewhere({ spec }: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {
     const { type, payload, bytes } = frame
     const { session_id } = (payload ?? {}) as { session_id?: unknown }
-    if (typeof session_id !== 'string' || !(spec.payload as TObject).properties?.session_id) return undefined
+    if (spec.here || typeof session_id !== 'string' || !(spec.payload as TObject).properties?.session_id) return undefined
     return await this.#subscriptions.ask(connection, session_id, { type, payload, bytes, subscribes: spec.subscribes })
   }
 
