@@ -53,3 +53,7 @@ export function block(skill: Skill, body: string, call: SkillCall): string {
   const before = skill.instructions === undefined ? '' : `<plugin-instructions>\n${skill.instructions}\n</plugin-instructions>\n`
   return `${front}\n<skill-loaded ${written.join(' ')}>\n${asData(`${before}${expand(body, skill, call)}`)}\n</skill-loaded>`
 }
+
+/** What the file of the skill says in a block. */
+export const ownText = (block: string): string =>
+  block.replace(/^[\s\S]*?<skill-loaded [^>]*>\n(?:<plugin-instructions>[\s\S]*?<\/plugin-instructions>\n)?/, '')

@@ -10,12 +10,13 @@ import { ToolPolicies, Tools } from '../tools/index.ts'
 import { WorkspaceMissing, Workspaces } from '../workspaces/index.ts'
 import { called, eventsOf, promptSkills, skillForUser } from './activate.ts'
 import { SkillCatalog } from './catalog.ts'
+import { ChainsSlot } from './chains.ts'
 import { activateSkill, listSessionSkills, listWorkspaceSkills, type SkillDescriptor, skillActivated } from './contract.ts'
 import { block } from './expand.ts'
 import { listing } from './listing.ts'
 import { type Skill, SkillSources, Skills } from './service.ts'
 import { skillBody } from './skill-files.ts'
-import { LoadedSlot, skillTool } from './tool.ts'
+import { skillTool } from './tool.ts'
 
 /** Whether the skills that come with the server are there. */
 const builtinSkillsSection = { name: 'builtin_product_skills', schema: Type.Boolean(), default: true }
@@ -67,7 +68,7 @@ export default definePack({
         emit(payload as Parameters<typeof emit>[0], { session_id: agent.session.id, subject: agent.id, time: at })
     })
 
-    ctx.slot(LoadedSlot)
+    ctx.slot(ChainsSlot)
     const tool = skillTool({ skills, agents, histories, newId: ctx.newId })
     ctx.contribute(Tools, tool)
     const policies = ctx.collect(ToolPolicies)

@@ -1,10 +1,11 @@
 /** The tool by which the model loads a skill. */
-import { defineSlot, type Static, Type } from '../../kernel/index.ts'
+import { type Static, Type } from '../../kernel/index.ts'
 import type { Agents } from '../agent/index.ts'
 import type { Histories } from '../history/index.ts'
-import type { AgentHost } from '../sessions/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { called } from './activate.ts'
+import { ChainsSlot } from './chains.ts'
+import { ownText } from './expand.ts'
 import type { Skill, Skills } from './service.ts'
 
 const parameters = Type.Object(
@@ -14,15 +15,6 @@ const parameters = Type.Object(
   },
   { additionalProperties: false }
 )
-
-/** One skill is loaded so often in one turn: a skill that calls itself ends. */
-const perTurn = 3
-
-/** What was loaded in the newest turn. */
-export const LoadedSlot = defineSlot<{ turn_id: number; counts: Map<string, number> }, AgentHost>('skills-loaded', () => ({
-  turn_id: -1,
-  counts: new Map()
-}))
 
 /** Skills that the model may load. */
 export const forModel = (skill: Skill): boolean =>
@@ -58,32 +50,20 @@ before you begin. Its text follows in the conversation; follow it. Only skills t
         accesses: [],
         approval_argument: skill.name,
         async run() {
-          const nested = countLoad(env, skill)
           const history = await histories.of(env.agent)
+          const chains = env.agent.get(ChainsSlot)
+          const place = chains.place({ turn_id: env.turn_id, step: history.openStep()?.step ?? 0 }, skill.name, args)
+          if (place.over) throw new ToolRefusal(place.over)
           const byUser = history.lastTurn()?.origin
-          const within = nested || byUser?.kind === 'skill_activation' || Array.isArray(byUser?.skillActivations)
+          const within = place.nested || byUser?.kind === 'skill_activation' || Array.isArray(byUser?.skillActivations)
           const call = { session: env.agent.session, args, trigger: within ? ('nested-skill' as const) : ('model-tool' as const) }
           const { content, origin } = await called(skills, skill, call, newId())
           const fate = await (await agents.of(env.agent)).inject({ content, origin, admission: 'activeTurnOnly' })
           if (fate !== 'joins') throw new ToolRefusal('The turn is ending: the skill was not loaded.')
+          place.loaded(content.map(({ text }) => ownText(String(text))).join('\n'))
           return { output: `The skill "${skill.name}" is loaded inline: its text follows.` }
         }
       }
     }
   }
-}
-
-/** Whether another skill was loaded in this turn before. Throws ToolRefusal where this one was loaded too often. */
-function countLoad({ agent, turn_id }: ToolEnv, skill: Skill): boolean {
-  const loaded = agent.get(LoadedSlot)
-  if (loaded.turn_id !== turn_id) {
-    loaded.turn_id = turn_id
-    loaded.counts.clear()
-  }
-  const key = skill.name.toLowerCase()
-  const count = (loaded.counts.get(key) ?? 0) + 1
-  if (count > perTurn) throw new ToolRefusal(`The skill "${skill.name}" was loaded ${perTurn} times in this turn: go on with what it says.`)
-  const nested = loaded.counts.size > 0
-  loaded.counts.set(key, count)
-  return nested
 }

@@ -429,6 +429,34 @@ test('a skill that makes the model load it again and again is loaded three times
   )
 })
 
+test('skills that call each other are loaded three deep, whatever the path, and others as often as they are needed', async t => {
+  const load = (skill: string, args?: string) => ({ id: `${skill}${serial++}`, name: 'Skill', args: { skill, ...(args ? { args } : {}) } })
+  const scene = await start(
+    t,
+    scriptedLlm(
+      toolCalls(load('a'), load('lone')), // read together: none calls the other
+      toolCalls(load('b')),
+      toolCalls(load('c')),
+      toolCalls(load('d'), load('a')), // both the fourth of their chains
+      toolCalls(load('lone', '1')),
+      toolCalls(load('lone', '2')),
+      toolCalls(load('lone', '3')),
+      toolCalls(load('lone', '4')),
+      toolCalls(load('e')),
+      toolCalls(load('d')), // of another chain
+      'done'
+    )
+  )
+  const texts = { a: 'Then /b.', b: 'Load the skill C.', c: 'Go on with d or a.', d: 'Do it.', e: 'Use "d".', lone: 'Not b-side, nor d.e.' }
+  for (const [name, text] of Object.entries(texts)) await scene.skill(`.svc-code/skills/${name}/SKILL.md`, `${front(name)}${text}`)
+  await scene.prompt('go')
+  await scene.settled(1)
+
+  const results = scene.of('tool.result').map(({ isError, output }) => (isError ? /\((.*)\)/.exec(String(output))?.[1] : 'loaded'))
+  assert.deepEqual(results, [...Array(4).fill('loaded'), 'a > b > c > d', 'a > b > c > a', ...Array(6).fill('loaded')])
+})
+let serial = 0
+
 test('who may not use the tool is not told of skills', async t => {
   const llm = scriptedLlm('done')
   const scene = await start(t, llm)
