@@ -1,10 +1,12 @@
 /** Compaction inside turns: before a context is too large for the next step, and when the provider said that it is. */
+import { AppError } from '../../kernel/index.ts'
 import { type Agent, errorInfo, TurnFailure, type TurnInfo } from '../agent/index.ts'
 import { estimateText, type History, type Tracked } from '../history/index.ts'
 import type { LlmError, ResolvedModel } from '../llm/index.ts'
+import { Beside } from './beside.ts'
 import { type CompactorPorts, compact } from './compactor.ts'
-import { isFull, type Limits, observedWindow, windowOf, worthwhile } from './measure.ts'
-import type { CompactionState } from './records.ts'
+import { isFull, isPressing, type Limits, observedWindow, windowOf, worthwhile } from './measure.ts'
+import { blocked, type CompactionState } from './records.ts'
 
 /** Refusals in a row of one step that are answered by a compaction. */
 const maxOverflows = 3
@@ -19,6 +21,10 @@ export class ContextMemory {
   #overflows = { turn_id: -1, step: -1, count: 0 }
   /** Size right after the last compaction, with what the provider counts beside messages. */
   floor: number | undefined
+  /** What goes on beside steps. */
+  beside: Beside | undefined
+  /** The turn in which the last one failed: its steps go on until the context is full. */
+  #failedIn = -1
 
   constructor(agent: Agent, history: History, state: Tracked<CompactionState>) {
     this.agent = agent
@@ -37,6 +43,53 @@ export class ContextMemory {
 
   window(model: ResolvedModel): number {
     return Math.min(windowOf(model), this.#observed.get(model.alias) ?? Number.POSITIVE_INFINITY)
+  }
+
+  /** Begins one beside the steps of this turn, unless there is one or it has failed. */
+  async begin(ports: AutoPorts, { turn_id }: TurnInfo): Promise<undefined> {
+    if (this.beside || this.#failedIn === turn_id) return
+    const beside = await Beside.start(ports, this)
+    this.beside = beside
+    void beside.summarised.then(async () => {
+      if (this.beside !== beside) return
+      if (beside.isReady) return await this.#whileIdle(ports)
+      this.beside = undefined
+      this.#failedIn = turn_id
+    })
+  }
+
+  /** The summary that is ready takes its place. False: the context is as it was. */
+  async putInPlace(ports: AutoPorts): Promise<boolean> {
+    const { beside } = this
+    this.beside = undefined
+    if (!(await beside?.putInPlace())) return false
+    await this.measureFloor().catch((err: unknown) => ports.log.debug({ err }, 'what is left of a context could not be measured'))
+    return true
+  }
+
+  /** Where a turn runs, its next step or its end puts the summary in place. */
+  async #whileIdle(ports: AutoPorts): Promise<void> {
+    const work = async () => void (this.beside?.isReady && (await this.putInPlace(ports)))
+    await this.agent.exclusive(work, { brief: true }).catch((error: unknown) => {
+      if (!AppError.is(error)) ports.log.error({ err: error }, 'a summary could not be put in place')
+    })
+  }
+
+  /** The provider counts the system prompt and the tools, too. */
+  async measureFloor(): Promise<void> {
+    const { system, tools } = await this.agent.draft()
+    this.floor = this.history.contextSize().total + estimateText(system) + estimateText(JSON.stringify(tools))
+  }
+
+  /** What goes on beside steps ends, without a change. */
+  async drop(): Promise<void> {
+    const { beside } = this
+    this.beside = undefined
+    await beside?.end()
+  }
+
+  close(): Promise<void> {
+    return this.drop()
   }
 
   /** The provider refused so many tokens. Answers how often in a row. */
@@ -60,16 +113,37 @@ export interface AutoPorts extends CompactorPorts {
 export function beforeStep(ports: AutoPorts, memory: ContextMemory, info: TurnInfo): Promise<undefined> | undefined {
   const model = memory.model()
   if (!model) return undefined
+  if (memory.beside?.isReady) return memory.putInPlace(ports).then(() => beforeStep(ports, memory, info))
   const used = memory.history.contextSize().total
   const window = memory.window(model)
-  if (!isFull(used, window, ports.limits()) || used < worthwhile(memory.floor ?? memory.state.value.after, window)) return undefined
-  return makeSmaller(ports, memory, info)
+  const limits = ports.limits()
+  if (!isFull(used, window, limits) || used < worthwhile(memory.floor ?? memory.state.value.after, window)) return undefined
+  return makeSmaller(ports, memory, info, isPressing(used, window, limits))
 }
 
-async function makeSmaller(ports: AutoPorts, memory: ContextMemory, info: TurnInfo): Promise<undefined> {
+/** Tap of `turnEnd`: what came too late for the last step. */
+export function afterTurn(ports: AutoPorts, memory: ContextMemory): Promise<void> | undefined {
+  return memory.beside?.isReady ? memory.putInPlace(ports).then(() => undefined) : undefined
+}
+
+async function makeSmaller(ports: AutoPorts, memory: ContextMemory, info: TurnInfo, waits: boolean): Promise<undefined> {
   // What the user wrote stays anyway: without an answer there is nothing to summarise.
   if (!(await memory.history.contextMessages()).some(({ role }) => role === 'assistant')) return
-  await run(ports, memory, info)
+  if (!waits) return await memory.begin(ports, info)
+  if (!(await caughtUp(ports, memory, info)) && !info.signal.aborted) await run(ports, memory, info)
+}
+
+/** Waits for one that goes on beside the steps. True: the context is smaller. */
+async function caughtUp(ports: AutoPorts, memory: ContextMemory, { turn_id, signal }: TurnInfo): Promise<boolean> {
+  const { beside, history } = memory
+  if (!beside) return false
+  await history.append(blocked.of({ turn_id }))
+  const stop = () => void memory.drop()
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  await beside.summarised
+  signal.removeEventListener('abort', stop)
+  return memory.beside === beside && beside.isReady && (await memory.putInPlace(ports))
 }
 
 /** Tap of `modelError`: a context that the provider refused is made smaller, and the step is sent again. */
@@ -88,11 +162,10 @@ export const isTooLarge = ({ code, status }: LlmError): boolean => code === 'con
 
 async function run(ports: AutoPorts, memory: ContextMemory, info: TurnInfo): Promise<'done' | 'aborted'> {
   const { agent, history } = memory
+  await memory.drop()
   const outcome = await compact(ports, { agent, history, turn_id: info.turn_id }, info.signal)
   if (typeof outcome === 'object') throw new TurnFailure(outcome)
   if (outcome === 'aborted') return outcome
-  // The provider counts the system prompt and the tools, too.
-  const { system, tools } = await agent.draft()
-  memory.floor = history.contextSize().total + estimateText(system) + estimateText(JSON.stringify(tools))
+  await memory.measureFloor()
   return outcome
 }

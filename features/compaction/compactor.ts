@@ -1,8 +1,17 @@
 /** One compaction of one agent: begun, then done or cancelled, each on record, and told from there. */
 import type { Accounts, Contribution, Logger } from '../../kernel/index.ts'
 import { type Agent, type ErrorInfo, engineErrorOf, errorInfo } from '../agent/index.ts'
-import { asData, contextCompacted, estimateMessage, failed, type History, tokensSpent } from '../history/index.ts'
-import type { TokenUsage } from '../llm/index.ts'
+import {
+  asData,
+  contextCompacted,
+  estimateMessage,
+  failed,
+  type History,
+  type HistoryMessage,
+  type HistoryRecord,
+  tokensSpent
+} from '../history/index.ts'
+import type { LlmRequest, TokenUsage } from '../llm/index.ts'
 import { keptInputs } from './cut.ts'
 import { windowOf } from './measure.ts'
 import { begun, cancelled } from './records.ts'
@@ -55,46 +64,93 @@ export async function compact(
 }
 
 async function run(ports: CompactorPorts, input: CompactionInput, signal: AbortSignal): Promise<CompactionOutcome> {
-  const { agent, history, instruction } = input
-  const context = await agent.draft()
-  const { alias } = context.model
-  const count = history.messages.count()
-  const summary = await summarise(ports, { context, instruction }, signal)
-  const spent = summary.usage.map((usage: TokenUsage) => tokensSpent.of({ model: alias, usage }))
-  if ('error' in summary) {
-    const why = failureOf(errorInfo(summary.error))
-    await cancel(ports, input, why, spent)
-    return why
-  }
-  if ('aborted' in summary || history.messages.count() !== count) {
+  const taken = await take(input)
+  const summary = await summaryOf(ports, taken, input.instruction, signal)
+  if (summary.end === undefined) return await replace(ports, input, taken, summary)
+  const why = summary.end === 'aborted' ? undefined : summary.end
+  await cancel(ports, input, why, summary.spent)
+  return summary.end
+}
+
+/** A context at one moment. */
+export interface Taken {
+  /** As the next step would send it. */
+  readonly request: LlmRequest
+  readonly messages: readonly HistoryMessage[]
+  /** Messages from this number on came later. */
+  readonly end: number
+  readonly compactions: number
+}
+
+/** Between two steps: every call has its result. */
+export async function take({ agent, history }: Pick<CompactionInput, 'agent' | 'history'>): Promise<Taken> {
+  const facts = { end: history.messages.count(), compactions: history.compactions() }
+  const messages = await history.contextMessages()
+  return { ...facts, messages, request: await agent.draft() }
+}
+
+/** `end`: why there is no summary. */
+export type SummaryOf = { readonly spent: readonly HistoryRecord[] } & (
+  | { readonly text: string; readonly dropped: number; readonly end?: undefined }
+  | { readonly end: 'aborted' | ErrorInfo }
+)
+
+export async function summaryOf(
+  ports: CompactorPorts,
+  { request }: Taken,
+  instruction: string | undefined,
+  signal: AbortSignal
+): Promise<SummaryOf> {
+  const summary = await summarise(ports, { context: request, instruction }, signal)
+  const spent = summary.usage.map((usage: TokenUsage) => tokensSpent.of({ model: request.model.alias, usage }))
+  if ('error' in summary) return { spent, end: failureOf(errorInfo(summary.error)) }
+  return 'aborted' in summary ? { spent, end: 'aborted' } : { ...summary, spent }
+}
+
+/** The summary takes the place of what it stands for; what came later stays behind it. Cancelled when that is not there any more. */
+export async function replace(
+  ports: CompactorPorts,
+  input: CompactionInput,
+  { messages: before, end, compactions, request }: Taken,
+  { text, dropped, spent }: Extract<SummaryOf, { end?: undefined }>
+): Promise<'done' | 'aborted'> {
+  const { agent, history } = input
+  const notes = await notesOf(ports, agent)
+  const now = await history.contextMessages()
+  if (history.compactions() !== compactions || now[before.length - 1]?.id !== before.at(-1)?.id) {
     await cancel(ports, input, undefined, spent)
     return 'aborted'
   }
-  const before = await history.contextMessages()
-  const kept = keptInputs(before, windowOf(context.model))
-  const content = [{ type: 'text', text: summaryText(summary.text, await notesOf(ports, agent)) }]
+  const rest = now.slice(before.length)
+  const kept = keptInputs(before, windowOf(request.model))
+  const content = [{ type: 'text', text: summaryText(text, notes) }]
   const messages = [...kept.messages, { role: 'user' as const, content, origin: { kind: 'compaction_summary' } }]
+  const tokens = tokensOf(rest)
   const result = {
-    summary: summary.text,
+    summary: text,
     compacted_count: before.length,
     tokens_before: history.contextSize().total,
-    tokens_after: messages.reduce((sum, message) => sum + estimateMessage(message), 0),
+    tokens_after: tokensOf(messages) + tokens,
     kept_user_message_count: kept.count,
     ...(kept.head === undefined ? {} : { kept_head_user_message_count: kept.head }),
-    ...(summary.dropped === 0 ? {} : { dropped_count: summary.dropped })
+    ...(dropped === 0 ? {} : { dropped_count: dropped })
   }
-  const written = await history.write(...spent, contextCompacted.of({ messages, result }))
+  const stays = rest.length === 0 ? {} : { rest: { from: end, tokens } }
+  const written = await history.write(...spent, contextCompacted.of({ messages, ...stays, result }))
   agent.announce()
   written.tell()
   return 'done'
 }
 
+const tokensOf = (messages: readonly Parameters<typeof estimateMessage>[0][]) =>
+  messages.reduce((sum, message) => sum + estimateMessage(message), 0)
+
 /** Outside a turn clients are told why; a turn tells it with its own end. */
-async function cancel(
+export async function cancel(
   { log }: CompactorPorts,
   { agent, history, turn_id }: CompactionInput,
   why: ErrorInfo | undefined,
-  spent: readonly ReturnType<typeof tokensSpent.of>[] = []
+  spent: readonly HistoryRecord[] = []
 ): Promise<void> {
   const told = why && turn_id === undefined ? [failed.of(why as Parameters<typeof failed.of>[0])] : []
   await history.append(...spent, cancelled.of({}), ...told).catch((err: unknown) => {

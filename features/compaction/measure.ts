@@ -17,6 +17,13 @@ export function isFull(used: number, window: number, { ratio, reserved }: Limits
   return used >= ratio * window || (reserved < window && used + reserved >= window)
 }
 
+/** Above this share of the window a step waits; below, where the configuration wants it, steps go on beside a compaction. */
+const latestRatio = 0.85
+
+/** Whether no step goes on any more before it is made smaller. */
+export const isPressing = (used: number, window: number, { ratio, reserved }: Limits): boolean =>
+  isFull(used, window, { ratio: Math.max(ratio, latestRatio), reserved })
+
 /** A context must have grown by this share of the window since the last compaction; where that is too much, up to the second one. */
 const growth = 0.2
 const nearlyAll = 0.95

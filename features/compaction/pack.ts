@@ -5,7 +5,7 @@ import { Config, loopControlSection } from '../config/index.ts'
 import { contextCompacted, Histories, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
 import { type AgentHost, Sessions } from '../sessions/index.ts'
-import { type AutoPorts, beforeStep, ContextMemory, isTooLarge, onModelError } from './auto.ts'
+import { type AutoPorts, afterTurn, beforeStep, ContextMemory, isTooLarge, onModelError } from './auto.ts'
 import { compact } from './compactor.ts'
 import {
   CompactionUnable,
@@ -15,7 +15,7 @@ import {
   compactionStarted,
   compactSession
 } from './contract.ts'
-import { begun, cancelled, compactionState, eventsOf } from './records.ts'
+import { begun, blocked, cancelled, compactionState, eventsOf } from './records.ts'
 import { Compaction, CompactionNotes } from './service.ts'
 
 export default definePack({
@@ -37,7 +37,7 @@ export default definePack({
       emitters.set(spec.type, ctx.event(spec) as AnyEmit) // `eventsOf` makes the payload that fits
     ctx.contribute(HistoryStates, compactionState)
     ctx.contribute(RecordEvents, {
-      records: recordTypes(begun, cancelled, contextCompacted),
+      records: recordTypes(begun, blocked, cancelled, contextCompacted),
       events: record => eventsOf(record),
       tell: ({ id, session }, { type, payload, at }) => emitters.get(type)?.(payload, { session_id: session.id, subject: id, time: at })
     })
@@ -64,6 +64,8 @@ export default definePack({
       }
     }
     ctx.tap(hooks.stepBegin, info => info.agent.whenOpen(slot, memory => beforeStep(ports, memory, info)), { stage: -100 })
+    // Behind all others: what becomes ready later finds no turn.
+    ctx.tap(hooks.turnEnd, ({ agent }) => agent.whenOpen(slot, memory => afterTurn(ports, memory)), { stage: 1000 })
     ctx.tap(hooks.modelError, (error, info) =>
       isTooLarge(error) ? info.agent.whenOpen(slot, memory => onModelError(ports, memory, error, info)) : undefined
     )
@@ -77,6 +79,7 @@ export default definePack({
         let isTold = false
         const compacting = async (signal: AbortSignal) => {
           if (history.messages.count() === 0) throw new AppError(CompactionUnable, { message: 'there is nothing to compact' })
+          await (await host.get(slot)).drop()
           const input = { agent, history, ...(instruction === undefined ? {} : { instruction }) }
           await compact(ports, input, signal, () => {
             isTold = true

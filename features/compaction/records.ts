@@ -3,7 +3,7 @@ import { oneOf, Type } from '../../kernel/index.ts'
 import { contextCompacted, defineRecord, type HistoryRecord, type RecordEvent, recordTypes, type StateSpec } from '../history/index.ts'
 import { compactionBlocked, compactionCancelled, compactionCompleted, compactionStarted } from './contract.ts'
 
-/** `turn_id`: the turn that waits for it. */
+/** `turn_id`: the turn that waits for it from the beginning. */
 export const begun = defineRecord(
   'compaction.begin',
   Type.Object({
@@ -13,6 +13,8 @@ export const begun = defineRecord(
   })
 )
 export const cancelled = defineRecord('compaction.cancel', Type.Object({}))
+/** A turn waits for one that began beside its steps. */
+export const blocked = defineRecord('compaction.blocked', Type.Object({ turn_id: Type.Integer({ minimum: 0 }) }))
 
 export interface CompactionState {
   readonly running: boolean
@@ -41,6 +43,7 @@ export function eventsOf(record: HistoryRecord): readonly RecordEvent[] {
     const started = { type: compactionStarted.type, payload: { trigger, ...(instruction === undefined ? {} : { instruction }) }, at }
     return turnId === undefined ? [started] : [started, { type: compactionBlocked.type, payload: { turnId }, at }]
   }
+  if (blocked.is(record)) return [{ type: compactionBlocked.type, payload: { turnId: record.turn_id }, at }]
   if (cancelled.is(record)) return [{ type: compactionCancelled.type, payload: {}, at }]
   if (!contextCompacted.is(record) || !record.result) return []
   const { kept_head_user_message_count: head, dropped_count: dropped, ...told } = record.result

@@ -42,6 +42,18 @@ export class Context {
     this.#projections.clear()
   }
 
+  /** What came before the message of number `from` gives way to these. */
+  replace(from: number, messages: readonly HistoryMessage[], number: number): void {
+    const found = this.#numbers.findIndex(each => each >= from)
+    const stays = found < 0 ? this.#messages.length : found
+    this.#messages.splice(0, stays, ...messages)
+    this.#numbers.splice(0, stays, ...messages.map(() => number))
+    const lacking = [...this.#lacking].flatMap(([at, message]) => (at < stays ? [] : ([[at - stays + messages.length, message]] as const)))
+    this.#lacking.clear()
+    for (const [at, message] of lacking) this.#lacking.set(at, message)
+    this.#projections.clear()
+  }
+
   /** A message whose content is still to be read. */
   lacking(): HistoryMessage | undefined {
     return this.#lacking.values().next().value
@@ -84,8 +96,8 @@ export function contextState(conversation: () => Conversation, session_id: strin
       const number = numberOf(record, state.next)
       state.next = number + 1
       if (record.type === 'context.compacted') {
-        state.cut(0)
-        for (const each of record.messages) state.add(messageOf(each, number, record, session_id, []), number, true)
+        const messages = record.messages.map(each => messageOf(each, number, record, session_id, []))
+        state.replace(record.rest?.from ?? number, messages, number)
         return state
       }
       const { prompt_id = '' } = facts

@@ -162,8 +162,7 @@ export class Conversation {
         for (const prompt of this.prompts.values()) if (prompt.status === 'steered') this.#prompt(prompt.prompt_id, { status: 'queued' })
         break
       case 'context.compacted':
-        this.context = { at: -1, message: this.messages - 1 }
-        this.#compacted(record.messages.reduce((sum, each) => sum + estimateMessage(each), 0))
+        this.#compacted(record)
         break
       case 'context.undone':
         this.#undo(record)
@@ -189,11 +188,18 @@ export class Conversation {
       const prompt = this.prompts.get(record.prompt_id)
       if (prompt) prompt.at = at
     }
-    if (record.type === 'context.compacted') this.context = { ...this.context, at }
+    if (record.type === 'context.compacted') this.context = this.#contextAt(record, at)
     if (!messageFacts(record)) return
     const number = numberOf(record, this.located)
     while (this.index.length * indexStep <= number) this.index.push(at)
     this.located = number + 1
+  }
+
+  /** Where to read the context from: what stays of the messages before is read again. */
+  #contextAt({ rest }: Extract<CoreRecord, { type: 'context.compacted' }>, at: number): Conversation['context'] {
+    const block = Math.floor((rest?.from ?? 0) / indexStep)
+    const before = rest && this.index[block]
+    return before === undefined ? { ...this.context, at } : { at: before, message: block * indexStep }
   }
 
   contextTokens(): number {
@@ -225,13 +231,23 @@ export class Conversation {
     this.reminders.set(variant, [...earlier, { number: this.messages - 1, origin }].slice(-remindersKept))
   }
 
-  #compacted(estimated: number): void {
+  #compacted({ messages, rest }: Extract<CoreRecord, { type: 'context.compacted' }>): void {
+    const { from = this.messages, tokens = 0 } = rest ?? {}
+    const estimated = messages.reduce((sum, each) => sum + estimateMessage(each), tokens)
     this.context = { at: -1, message: this.messages - 1 }
     this.tokens = { measured: 0, since: estimated, sinceAnswer: estimated, estimated }
     this.compactions++
     this.openings = []
     this.openingsLost = false
-    this.reminders.clear()
+    this.#forgetReminders(number => number >= from)
+  }
+
+  #forgetReminders(stays: (number: number) => boolean): void {
+    for (const [variant, all] of this.reminders) {
+      const left = all.filter(({ number }) => stays(number))
+      if (left.length > 0) this.reminders.set(variant, left)
+      else this.reminders.delete(variant)
+    }
   }
 
   #undo({ from, context_tokens: measured, last_prompt, time = 0 }: Extract<CoreRecord, { type: 'context.undone' }>): void {
@@ -239,11 +255,7 @@ export class Conversation {
     if (opening) this.prompt = opening.prompt
     this.tokens = opening?.tokens ?? { measured, since: 0, sinceAnswer: 0, estimated: measured }
     this.openings = this.openings.filter(({ number }) => number < from)
-    for (const [variant, all] of this.reminders) {
-      const left = all.filter(({ number }) => number < from)
-      if (left.length > 0) this.reminders.set(variant, left)
-      else this.reminders.delete(variant)
-    }
+    this.#forgetReminders(number => number < from)
     const waiting = newestWaiting(this.prompts)?.prompt_id
     this.undone = { time, ...(last_prompt === undefined ? {} : { last_prompt }), ...(waiting === undefined ? {} : { waiting }) }
     this.#hide(from, this.messages)

@@ -172,8 +172,8 @@ export const failed = defineRecord(
   })
 )
 /**
- * From here on the model sees these messages in place of everything before (the kept inputs of the user, then the summary). The message log
- * keeps what was there and shows the last of them, the summary.
+ * From here on the model sees these messages in place of everything before (the kept inputs of the user, then the summary), and behind them
+ * what `rest` says. The message log keeps what was there and shows the last of them, the summary.
  */
 export const contextCompacted = defineRecord(
   'context.compacted',
@@ -182,6 +182,12 @@ export const contextCompacted = defineRecord(
     messages: Type.Array(Type.Object({ role: oneOf(['user', 'system']), content: Content, origin: Type.Optional(Origin) }), {
       minItems: 1
     }),
+    rest: Type.Optional(
+      Type.Object(
+        { from: Count, tokens: Type.Integer({ minimum: 0, description: 'estimated' }) },
+        { description: 'messages from this number on, which the summary does not know: they stay' }
+      )
+    ),
     result: Type.Optional(
       Type.Object({
         summary: Type.String({ description: 'as the model wrote it' }),

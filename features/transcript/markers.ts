@@ -1,5 +1,5 @@
 /** What stands between turns: markers and references to tasks, as they follow from single records. Pure. */
-import { compactionBegun, compactionCancelRecorded } from '../compaction/index.ts'
+import { compactionBegun, compactionBlockRecorded, compactionCancelRecorded } from '../compaction/index.ts'
 import { cronFireRecorded } from '../cron/index.ts'
 import { goalSet } from '../goals/index.ts'
 import { coreRecord, type HistoryRecord, type Origin } from '../history/index.ts'
@@ -41,6 +41,8 @@ function payloadsOf(record: HistoryRecord): readonly (readonly [string, Payload]
     const started = ['compaction', { phase: 'started', trigger, ...(instruction === undefined ? {} : { instruction }) }] as const
     return turnId === undefined ? [started] : [started, ['compaction', { phase: 'blocked', turnId }]]
   }
+  if (type === compactionBlockRecorded.type && compactionBlockRecorded.is(record))
+    return [['compaction', { phase: 'blocked', turnId: record.turn_id }]]
   if (type === compactionCancelRecorded.type) return [['compaction', { phase: 'cancelled' }]]
   if (type === cronFireRecorded.type && cronFireRecorded.is(record)) return [['cron.fired', { ...record.origin, prompt: record.prompt }]]
   if (type === goalSet.type && goalSet.is(record)) {

@@ -235,6 +235,21 @@ test('a compaction that a turn waits for leaves a marker for its begin and one f
   )
 })
 
+test('a turn that comes to wait for a compaction beside its steps leaves the same marker when it begins to', async () => {
+  const records = [
+    { type: 'compaction.begin', trigger: 'auto' },
+    { type: 'compaction.blocked', turn_id: 3 }
+  ]
+  const { items } = await pageOf(sourceOf(records), { page_size: 1 })
+  assert.deepEqual(
+    items.map(item => item.kind === 'marker' && item.payload),
+    [
+      { phase: 'started', trigger: 'auto' },
+      { phase: 'blocked', turnId: 3 }
+    ]
+  )
+})
+
 test('what is before the first turn that is left comes with the page of the newest, never behind a cursor', async () => {
   const compaction = { type: 'compaction.begin', trigger: 'manual' }
   const undone = { type: 'context.undone', from: 0, context_tokens: 0 }
