@@ -7,6 +7,7 @@ import { type Frame, RestClient, startTestKernel } from '../../kernel/testing.ts
 import { busyModel } from '../helpers/busy-model.ts'
 import { crashScene, type Said } from '../helpers/crash-scene.ts'
 import { orderFaults } from '../helpers/event-order.ts'
+import type { Step } from '../helpers/fake-upstream.ts'
 import { png } from '../helpers/png.ts'
 import { randomSource } from '../helpers/random.ts'
 import { tellingJudge } from '../helpers/record-events.ts'
@@ -19,7 +20,7 @@ interface Case {
   /** Of `busyModel`, or `retry`. */
   readonly script: string
   readonly mode?: 'manual' | 'yolo'
-  /** Event at which the turn waits for something: an abort there is never too late. */
+  /** Event at which the turn waits for something, or is held (`held`): an abort there is never too late. */
   readonly waits: string
   readonly media?: boolean
 }
@@ -40,6 +41,21 @@ const cases: Readonly<Record<string, Case>> = {
   'a prompt with a picture': { script: 'media', media: true, waits: 'turn.step.started' }
 }
 
+/** Answers of the model before it says nothing any more to a prompt that is to be aborted where the turn waits. */
+const answersBefore: Readonly<Record<string, number>> = { talk: 0, hooked: 0, fetch: 0, media: 0, detach: 1, agent: 1, swarm: 1 }
+
+/** What the model says while the abort of such a prompt is on its way, however long that takes; undefined: it goes on. */
+function held(messages: readonly Said[]): readonly Step[] | undefined {
+  const wished = /do:([a-z-]+):held/
+  const at = messages.findLastIndex(({ role, content }) => role === 'user' && JSON.stringify(content).includes('do:'))
+  const script = wished.exec(JSON.stringify(messages[at]?.content ?? ''))?.[1]
+  if (script === undefined) return undefined
+  if (script === 'retry') return [{ status: 503, body: {}, headers: { 'retry-after': '600' } }]
+  const answers = messages.slice(at).filter(({ role }) => role === 'assistant').length
+  const isSummary = JSON.stringify(messages.at(-1)?.content).includes('replaced by a note that you write now')
+  return isSummary || answers >= (answersBefore[script] ?? Number.POSITIVE_INFINITY) ? [{ hang: true }] : undefined
+}
+
 const hook = (event: string, command: string, matcher: string) =>
   `[[hooks]]\nevent = "${event}"\nmatcher = "${matcher}"\ncommand = '''${command}'''\n`
 const picture = {
@@ -51,6 +67,8 @@ async function start(t: TestContext) {
   const scene = await crashScene(t, {
     // Slow enough that an abort finds the turn at work.
     model(messages: readonly Said[]) {
+      const waits = held(messages)
+      if (waits) return waits
       const wishes = [...JSON.stringify(messages).matchAll(/do:([a-z-]+):/g)]
       if (wishes.at(-1)?.[1] === 'retry') return [{ status: 503, body: {} }]
       const slow = { chunks: 4, every_ms: 15 }
@@ -80,11 +98,12 @@ interface Run {
   readonly refusals: readonly string[]
 }
 
-/** Aborts when this frame has come; undefined: never. */
+/** Aborts when this frame has come; undefined: never. `isHeld`: the model waits for that. */
 async function run(
   { rest, socket, place }: Awaited<ReturnType<typeof start>>,
   { script, mode = 'yolo', media }: Case,
-  at?: (frame: Frame, count: number) => boolean
+  at?: (frame: Frame, count: number) => boolean,
+  isHeld = false
 ): Promise<Run> {
   const refusals: string[] = []
   // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
@@ -119,7 +138,7 @@ async function run(
     const { prompt_id } = await ask(`/${id}/prompts`, { content: [{ type: 'text', text }, ...parts], ...more })
     return socket.next(({ type, payload }) => (type === 'prompt.completed' || type === 'prompt.aborted') && payload.promptId === prompt_id)
   }
-  const end = await prompt(`do:${script}:x${serial++}`, { permission_mode: mode }, media ? [picture] : [])
+  const end = await prompt(`do:${script}:${isHeld ? 'held' : 'x'}${serial++}`, { permission_mode: mode }, media ? [picture] : [])
   aborted = true
   await abort // else it may find the next prompt
   const next = await prompt(`do:talk:n${serial++}`)
@@ -166,7 +185,7 @@ test('wherever a turn is aborted, it ends, in order and as recorded, the session
       .map(({ point }) => point)
     const runs = await Promise.all(
       points.map(async ([what, fits]) => {
-        return { what, ...(await run(scene, given, fits)) }
+        return { what, ...(await run(scene, given, fits, what.startsWith(waiting))) }
       })
     )
     for (const { what, frames, id, end, next, refusals } of [...runs, { what: 'no abort', ...whole }]) {
