@@ -216,6 +216,8 @@ function input(call: Call, found: Findings): void {
       ? call.mark > 0 && rest.some(word => /^(?:-[a-hj-z]*i[a-z]*|--interactive|--stdin)$/.test(word))
       : program.starts?.(rest))
   if (!program.scriptReader && !entersShell) return
+  const isMade = (at: number) => call.isDynamic(at + 1) || /^\/(?:dev|proc)\//.test(rest[at] ?? '')
+  if (shell && rest.some((_, at) => /^--(?:init-file|rcfile)$/.test(rest[at - 1] ?? '') && isMade(at))) found.doubt()
   for (const text of inputs) {
     if (text === undefined) found.doubt()
     else found.text(text, { plain: !isBash(name) })
@@ -229,5 +231,5 @@ function input(call: Call, found: Findings): void {
   if (shell && rest.some(value => /^-\w*c|^--(?:version|help)$/.test(value))) return
   if (['at', 'batch'].includes(baseOf(command.name?.value ?? ''))) found.doubt()
   const at = shell && rest.some(value => /^-\w*s/.test(value)) ? -1 : rest.findIndex(value => !value.startsWith('-'))
-  if (at < 0 ? shell : call.isDynamic(at + 1) || /^\/(?:dev|proc)\//.test(rest[at]!)) found.doubt()
+  if (at < 0 ? shell : isMade(at)) found.doubt()
 }

@@ -98,6 +98,7 @@ const untold: Table = {
     nc -e '/bin/rm x' h 1
     BASH_ENV=<(echo rm x) bash -c :
     bash --rcfile <(echo rm x) -i
+    bash --rcfile <(echo rm x) -ic :
     source <(echo rm x)
     echo 'rm x' | sh
     printf 'rm x' | bash -s
