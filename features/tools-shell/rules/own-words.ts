@@ -60,6 +60,7 @@ class Survey {
       this.places.push({ word: node, dirs })
       this.dots ||= /dotglob|GLOBIGNORE/.test(node.value)
     }
+    if (node.type === 'Assignment') this.dots ||= node.name === 'GLOBIGNORE'
     if (node.type !== 'Command' || !call) return
     const { args } = node
     if (goingIn(call))
@@ -198,7 +199,10 @@ function otherDirs({ program, values, words }: Call, texts: Texts): string[] {
 function piecesIn(value: string): Iterable<string> {
   const texts = new Set([value, value.slice(value.indexOf('=') + 1), ...value.split(/[=:,@]/, PIECES)])
   if (/[\s'"`;|&<>()]/.test(value))
-    for (const text of value.split(/[\s'"`;|&<>()=:,@]+/, PIECES)) texts.add(text.replace(/^\$(?:\w+|\{\w+\})(?=\/)/, UNKNOWN))
+    for (const text of value.split(/[\s'"`;|&<>()=:,@]+/, PIECES)) {
+      texts.add(text.replace(/^\$(?:\w+|\{\w+\})(?=\/)/, UNKNOWN))
+      if (text.startsWith('/')) texts.add(UNKNOWN + text) // the program may put something before it
+    }
   const flag = /^-[^-]*?([/.~].*)/s.exec(value)?.[1]
   if (/^-[^-]/.test(value)) for (const text of [flag, value.slice(2)]) if (text) texts.add(text)
   return texts

@@ -89,6 +89,7 @@ test('file patterns, brace lists and variables name the home as its path does', 
     'cat ${PWD%/*}/.svc-code/config.toml',
     'cat $UNSET$HOME/.svc-code/config.toml',
     'shopt -s dotglob\ncat ~/*/config.toml',
+    'GLOBIGNORE=x; cat ~/*/config.toml',
     `cat ~/{${Array.from({ length: 70 }, (_, at) => `a${at}`)}}/config.toml`,
     `echo ${'a '.repeat(150)}; cat ~/.svc-cod?/config.toml`
   ])
@@ -224,6 +225,8 @@ test('so does what a shell or a program reads on the line', async t => {
     'bash <<E\ngrep -r api_key ~\nE',
     "timeout 5 bash -c 'cat ../.svc-code/config.toml'",
     `python3 -c "print(open('../.svc-code/config.toml').read())"`,
+    `python3 -c "import os; print(open(os.environ['HOME'] + '/.svc-code/config.toml').read())"`,
+    `node -p 'require("fs").readFileSync(process.env.HOME + "/.svc-code/config.toml", "utf8")'`,
     `node -e 'fs.readFileSync("/x"); fs.readFileSync(\`$HOME/.svc-code/config.toml\`)'`,
     "find . -exec sh -c 'cat ~/.svc-code/config.toml' ';'"
   ])
