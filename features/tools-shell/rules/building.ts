@@ -36,6 +36,14 @@ export const building: readonly (readonly [string, Risk | RegExp])[] = [
   ['isort', rewrites(/^(?:-[cdh]|--(?:check|check-only|diff|help|version))$/)],
   ['patch', flags('deorBYz', 'basename-prefix directory ed output prefix reject-file suffix', '', /^[/~]|(?:^|\/)\.\.(?:\/|$)/)],
   ['prettier', either(flags('w', 'plugin plugin-search-dir write'), writes(/^--cache-location/), obeys(/^--(?:config|parser)/))],
+  [
+    'py.test pytest',
+    either(
+      writes(/^--(?:debug|junit-?xml|log-file)(?=$|=)/),
+      obeys(/^(?:-c|--(?:config-file|confcutdir|rootdir))/),
+      any(/^(?:-p|--(?:basetemp|pastebin))/)
+    )
+  ],
   ['ruff', either(ruffFormat, any(/^(?:--(?:add-noqa|fix(?!able)|unsafe-fixes)|clean$)/))],
   [
     'rustc',

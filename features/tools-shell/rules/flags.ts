@@ -179,6 +179,8 @@ const risks: readonly (readonly [string, Risk | RegExp])[] = [
       (word === '-w' && words[1] === 'env') ||
       (words[1] === 'run' && /^[\w./-]+@/.test(word))
   ],
+  ['gpg gpg2', flags('o', 'homedir options output')],
+  ['iconv', flags('o', 'output')],
   ['ip', /^(?:exec|-b(?:atch)?)$/],
   ['jobs', flags('x')],
   ['just', flags('cdf', 'command dotenv-path justfile shell shell-arg working-directory')],

@@ -81,6 +81,7 @@ const ordinary = rows(String.raw`
   node scripts/build.js --watch -e dev
   node --test test/
   python3 -m pytest -x tests/test_a.py
+  pytest -x -q --junitxml=reports/a.xml -c pyproject.toml tests
   python3 -u -m pytest -c pyproject.toml tests
   node --watch app.js -e dev
   python3 manage.py migrate
@@ -186,6 +187,7 @@ const usual = [
   'rg *',
   'find *',
   'node *',
+  'pytest *',
   'python3 *',
   'make *',
   'go *',

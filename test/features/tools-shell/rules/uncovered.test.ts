@@ -26,6 +26,15 @@ const uncovered: Table = {
   'sqlite3 *': ["sqlite3 x '.shell y'", 'sqlite3 x "select writefile(1, 2)"', 'sqlite3 -cmd x y'],
   'deno *': ["deno eval 'x'"],
   'fd *': ['fd -x touch', 'fd . --exec-batch touch'],
+  'gpg *': ['gpg -o p --store a', 'gpg --output=p -d a'],
+  'iconv *': ['iconv -o p a', 'iconv --out=p a'],
+  'pytest*': rows(String.raw`
+      pytest --basetemp=sub
+      pytest -p x
+      pytest --pastebin=all
+      pytest --junitxml=../p.xml
+      pytest --junit-xml .git/hooks/pre-commit
+      pytest -c ../x.ini`),
   'jobs *': ['jobs -x touch p'],
   'lua *': ["lua -e 'x'"],
   'osascript *': ["osascript -e 'x'"],
