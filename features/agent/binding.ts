@@ -50,6 +50,8 @@ export class AgentBinding {
   readonly #history: History
   readonly #deps: AgentDeps
   #settings: AgentSettings
+  /** One change after the other: each begins with what the one before made. Never rejects. */
+  #changing: Promise<unknown> = Promise.resolve()
   /** Rendered last, and recorded. */
   #rendered: RenderedPrompt | undefined
 
@@ -72,8 +74,14 @@ export class AgentBinding {
   }
 
   /** True when something changed; recorded before it counts. */
-  async configure(change: Partial<AgentSettings>): Promise<boolean> {
-    if (Object.keys(change).length === 0) return false // as most prompts have it
+  configure(change: Partial<AgentSettings>): Promise<boolean> {
+    if (Object.keys(change).length === 0) return Promise.resolve(false) // as most prompts have it
+    const changing = this.#changing.then(() => this.#change(change))
+    this.#changing = changing.catch(() => undefined) // whoever asked hears of it
+    return changing
+  }
+
+  async #change(change: Partial<AgentSettings>): Promise<boolean> {
     if (change.model !== undefined) await this.#deps.llm.lookUp(change.model)
     const next = changed(this.settings, change, this.#deps.llm, this.#deps.profiles(this.#host.session))
     if (sameSettings(next, this.#settings)) return false
@@ -109,9 +117,10 @@ export class AgentBinding {
   /** Binds model and profile and renders the system prompt where that has not happened yet. Never rejects. */
   async forTurn(looked?: Promise<LookedUp | undefined>): Promise<TurnBinding> {
     const records: HistoryRecord[] = []
+    await this.#changing
     try {
       const settings = bound(this.settings, this.#deps.llm)
-      if (!sameSettings(settings, this.#settings)) records.push(settingsRecord.of(settings))
+      if (!sameSettings(settings, this.#settings)) this.#record(settings)
       this.#settings = settings
       const profile = this.#limitTools()
       const warnings = profile ? await this.#render(profile, records, await looked) : []
@@ -125,6 +134,14 @@ export class AgentBinding {
       }
       return { records, use, warnings: [] }
     }
+  }
+
+  /** At once, so that no later change stands before it on record; the turn need not wait. */
+  #record(settings: AgentSettings): void {
+    const { log } = this.#deps
+    this.#history.append(settingsRecord.of(settings)).catch((err: unknown) => {
+      log.error({ err, session_id: this.#host.session.id }, 'what an agent is bound to could not be saved')
+    })
   }
 
   /**

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Agents } from '../../../features/agent/index.ts'
+import { Agents, TurnHooks } from '../../../features/agent/index.ts'
 import { listDirectory } from '../../../features/agent/prompt/environment.ts'
 import { PromptQueue } from '../../../features/agent/queue.ts'
 import { repairOf } from '../../../features/agent/turn-records.ts'
 import { abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
-import { readSession } from '../../../features/sessions/index.ts'
+import { readSession, updateProfile } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { insider, startAgent } from './start.ts'
+import { copyOfHome, insider, startAgent } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
 
@@ -160,4 +160,44 @@ test('calls that a crash left open are shown before the first of their results: 
     records.flatMap(record => ('tool_call_id' in record ? [`${record.type} ${record.tool_call_id}`] : [])),
     ['tool.begin b', 'tool.result a', 'tool.result b']
   )
+})
+
+test('changes of the settings that come at once all count', async t => {
+  const llm = scriptedLlm('done')
+  const scene = await startAgent(t, llm)
+  const params = { session_id: scene.session_id }
+  const change = (agent_config: Record<string, unknown>) => scene.call(updateProfile, { params, body: { agent_config } })
+  await Promise.all([change({ model: 'big' }), change({ thinking: 'high' })])
+  await scene.prompt('go')
+  await scene.settled(1)
+  assert.deepEqual([llm.requests[0]?.model.alias, llm.requests[0]?.effort], ['big', 'high'])
+})
+
+test('a change that comes while the first turn of an agent begins is there after a restart, too', async t => {
+  const gate = latch()
+  const asked = latch()
+  const slow = definePack({
+    name: 'slow',
+    needs: { turns: TurnHooks },
+    setup(ctx, { turns }) {
+      ctx.tap(turns.stepBegin, async () => {
+        asked.open()
+        await gate.opened
+        return undefined
+      })
+    }
+  })
+  const scene = await startAgent(t, scriptedLlm('done'), { packs: [slow] })
+  const { session_id } = scene
+  await scene.prompt('go')
+  await asked.opened
+  await scene.call(updateProfile, { params: { session_id }, body: { agent_config: { thinking: 'high' } } })
+  gate.open()
+  await scene.settled(1)
+
+  const llm = scriptedLlm('done')
+  const again = await startAgent(t, llm, { home: await copyOfHome(scene.home), session_id })
+  await again.prompt('again')
+  await again.settled(1)
+  assert.equal(llm.requests[0]?.effort, 'high')
 })
