@@ -26,8 +26,8 @@ export async function openSideConversation({ agents, histories, llm }: SidePorts
   const { model, thinking, profile } = main.settings()
   // Whoever hears of it reads its journal at once.
   const side = await session.createAgent({ type: 'sub', parent_agent_id: main.host.id, labels: { side: 'btw' } }, async dir => {
-    await copyFilesOf(main.host.dir, dir)
     await histories.copyContext(main.host, dir)
+    await copyFilesOf(main.host.dir, dir) // behind the messages: what they refer to is on disk by now
   })
   const engine = await agents.of(side)
   await engine.configure({

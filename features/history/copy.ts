@@ -46,7 +46,7 @@ export async function copyJournal({ from, to, source, target, end, now }: Journa
 const stillRunning = 'The call is still running: its result was not there yet when this conversation began.'
 
 /**
- * A new journal that begins with these messages; their events were told elsewhere. `running`: ids of calls that had no result before the messages
+ * A new journal that begins with these messages; their events were told elsewhere. `running`: ids of calls that had no result when the messages
  * were asked for. Resolves when it is on disk.
  */
 export async function copyContext(

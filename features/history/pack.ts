@@ -40,8 +40,10 @@ export default definePack({
       },
       async copyContext(agent, dir, ...records) {
         const history = await agent.get(slot)
-        const running = history.openCalls().map(({ call }) => call.id)
+        const open = () => history.openCalls().map(({ call }) => call.id)
+        const before = open()
         const messages = await history.contextMessages()
+        const running = [...new Set([...before, ...open()])]
         await copyContext(ctx.storeAt(wireStore, dir), messages, running, ctx.now(), records)
       },
       hasPrompt: (agent, prompt_id) => hasPrompt(agent.store(wireStore), prompt_id)

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { StepInjectors } from '../../../features/agent/index.ts'
 import { openSide } from '../../../features/fork/index.ts'
 import fork from '../../../features/fork/pack.ts'
+import { openSideConversation } from '../../../features/fork/side.ts'
 import { Llm, type LlmContent, NoProvider } from '../../../features/llm/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
@@ -16,6 +18,7 @@ import { stub } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { png } from '../../helpers/png.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { startAgent } from '../agent/start.ts'
 import { mediaScene, shownTo, texts } from '../media/scene.ts'
 import { scripted } from '../tools/fakes.ts'
@@ -99,6 +102,31 @@ test('it sees the media of the main conversation: images of prompts, uploads, an
   assert.deepEqual(JSON.parse(JSON.stringify(side).replaceAll(`/agents/${agent_id}/`, '/agents/main/')), main)
   const path = /: (\/\S+) - open it/.exec(texts(shownTo([{ role: 'user', content: side as LlmContent[] }])))?.[1]
   assert.equal(await readFile(path ?? '', 'utf8'), 'words')
+})
+
+test('media of a message that comes while it opens are there when the message is', async () => {
+  const [from, to] = [await freshDir(), await freshDir()]
+  const host = { id: 'main', dir: from }
+  const ports = {
+    agents: {
+      main: async () => ({ host, model: () => undefined, settings: () => ({}) }),
+      of: async () => ({ configure: async () => undefined, inject: async () => undefined })
+    },
+    histories: {
+      // The last message that it takes in comes now: its picture is on disk before it.
+      async copyContext() {
+        await mkdir(join(from, 'blobs'), { recursive: true })
+        await writeFile(join(from, 'blobs', 'picture'), 'bytes')
+      }
+    }
+  }
+  const session = {
+    assertWritable: () => undefined,
+    agent: () => host,
+    createAgent: async (_record: unknown, prepare: (dir: string) => Promise<void>) => await prepare(to)
+  }
+  await openSideConversation(ports as never, session as never)
+  assert.equal(await readFile(join(to, 'blobs', 'picture'), 'utf8'), 'bytes')
 })
 
 test('it opens beside a running turn, which goes on', async t => {
