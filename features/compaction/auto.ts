@@ -48,7 +48,9 @@ export class ContextMemory {
   /** Begins one beside the steps of this turn, unless there is one or it has failed. */
   async begin(ports: AutoPorts, { turn_id }: TurnInfo): Promise<undefined> {
     if (this.beside || this.#failedIn === turn_id) return
-    const beside = await Beside.start(ports, this)
+    // Without a request there is nothing to summarise: the step fails for the same reason, and says so.
+    const beside = await Beside.start(ports, this).catch((err: unknown) => void ports.log.debug({ err }, 'no compaction could be begun'))
+    if (!beside) return
     this.beside = beside
     void beside.summarised.then(async () => {
       if (this.beside !== beside) return
