@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import config from '../../../features/config/pack.ts'
 import type { LlmRequest } from '../../../features/llm/index.ts'
 import { abortSession } from '../../../features/prompts/index.ts'
+import { archiveSession } from '../../../features/sessions/index.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
@@ -125,6 +126,14 @@ test('a compaction that the user asks for ends the one that goes on beside turns
   letGo()
   await until('compaction.completed')
   assert.deepEqual(types(agent), ['compaction.started', 'compaction.cancelled', 'compaction.started', 'compaction.completed'])
+})
+
+test('archiving the session ends a compaction that goes on beside its turns', async t => {
+  const { agent, params } = await start(t, [counted('late answer', 61_000)])
+  await agent.settled(2)
+  assert.equal((await agent.call(archiveSession, { params })).code, 0)
+  const told = agent.events.map(({ type }) => type).filter(type => /^compaction|session.archived/.test(type))
+  assert.deepEqual(told, ['compaction.started', 'compaction.cancelled', 'event.session.archived'])
 })
 
 test('a summary of turns that were taken back meanwhile comes to nothing', async t => {
