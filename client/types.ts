@@ -4271,6 +4271,10 @@ export interface ToolCallStartedEvent {
       kind: string
       [k: string]: unknown
     }
+    /** where the answer of the step ends: the offset behind it */
+    assistantEnd?: number
+    /** where the thinking of the step ends: the offset behind it */
+    thinkingEnd?: number
     type: 'tool.call.started'
   }
 }
@@ -4535,6 +4539,10 @@ export interface TurnStepCompletedEvent {
     rawFinishReason?: string
     llmFirstTokenLatencyMs?: number
     llmStreamDurationMs?: number
+    /** where the answer of the step ends: the offset behind it */
+    assistantEnd?: number
+    /** where the thinking of the step ends: the offset behind it */
+    thinkingEnd?: number
     type: 'turn.step.completed'
   }
 }
@@ -4556,6 +4564,10 @@ export interface TurnStepInterruptedEvent {
     stepId?: string
     reason: 'aborted' | 'max_steps' | 'error'
     message?: string
+    /** where the answer of the step ends: the offset behind it */
+    assistantEnd?: number
+    /** where the thinking of the step ends: the offset behind it */
+    thinkingEnd?: number
     type: 'turn.step.interrupted'
   }
 }

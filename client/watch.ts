@@ -56,6 +56,8 @@ export class WatchState {
   readonly #told = new Map<string, Told>()
   /** Text of a step that is over was given up; a snapshot at the end of the turn has it. */
   #lacking = false
+  /** Text that is missing now is made up for at the end of the turn. */
+  #asItIs = false
 
   constructor(options: WatchOptions) {
     this.options = options
@@ -96,25 +98,18 @@ export class WatchState {
   }
 
   /**
-   * The subscription stands: tells what came meanwhile. False when text is missing, also that of a step that is over (with `asItIs` that is
-   * made up for at the end of the turn); frames go on waiting then. `cursor`: where a watch without one begins.
+   * The subscription stands: tells what came meanwhile. False when text is missing (with `asItIs` that is made up for at the end of the
+   * turn); frames go on waiting then. `cursor`: where a watch without one begins.
    */
   join(cursor: Cursor | undefined, asItIs: boolean): boolean {
-    const waiting = this.#pending ?? []
-    const { cursor: from } = this
-    if (from && this.options.onSnapshot && waiting.some(frame => endsText(frame) && frame.seq > from.seq)) {
-      if (!asItIs) return false
-      this.#lacking = true
-    }
+    const ordered = inOrder(this.#pending ?? [])
     this.#pending = undefined
     this.cursor ??= cursor
-    const ordered = inOrder(waiting)
-    for (const [at, frame] of ordered.entries()) {
-      if (this.take(frame)) continue
-      this.#pending = ordered.slice(at)
-      return false
-    }
-    return true
+    this.#asItIs = asItIs
+    const missing = ordered.findIndex(frame => !this.take(frame))
+    this.#asItIs = false
+    if (missing >= 0) this.#pending = ordered.slice(missing)
+    return missing < 0
   }
 
   /**
@@ -131,6 +126,7 @@ export class WatchState {
     if (isText(frame)) return this.#text(frame)
     if (!isVolatile(frame)) {
       if (this.cursor && frame.epoch === this.cursor.epoch && frame.seq <= this.cursor.seq) return true
+      if (endsText(frame) && !this.#ended(frame)) return false
       this.cursor = { seq: frame.seq, epoch: frame.epoch }
     }
     if (frame.type === 'turn.started') this.#begin(frame.payload.agentId, frame.payload.turnId)
@@ -154,18 +150,41 @@ export class WatchState {
     this.#told.set(key, { turn, length, fresh: false })
   }
 
+  /** False when the texts that end here are not whole. */
+  #ended({ payload }: Extract<SessionEvent, { type: TextEnd }>): boolean {
+    const ends = { 'assistant.delta': payload.assistantEnd, 'thinking.delta': payload.thinkingEnd }
+    return textKinds.every(kind => {
+      const end = ends[kind]
+      if (end === undefined) return true
+      // Whoever knows nothing of the turn misses all of it.
+      const told = this.#toldOf(`${payload.agentId} ${kind}`, payload.turnId, 0)
+      return end <= told.length || this.#goesOn(told, end)
+    })
+  }
+
+  #toldOf(key: string, turn: number, length: number): Told {
+    const before = this.#told.get(key)
+    const told = before?.turn === turn ? before : { turn, length, fresh: false }
+    this.#told.set(key, told)
+    return told
+  }
+
+  /** Text up to `at` is missing. True: a snapshot at the end of the turn makes up for it, or nobody takes snapshots. */
+  #goesOn(told: Told, at: number): boolean {
+    if (this.options.onSnapshot && !this.#lacking) {
+      if (!this.#asItIs) return false
+      this.#lacking = true
+    }
+    told.length = at
+    return true
+  }
+
   #text(frame: Delta): boolean {
     const { type, payload, offset } = frame
-    const key = `${payload.agentId} ${type}`
-    const before = this.#told.get(key)
-    const told = before?.turn === payload.turnId ? before : { turn: payload.turnId, length: offset ?? 0, fresh: false }
-    this.#told.set(key, told)
+    const told = this.#toldOf(`${payload.agentId} ${type}`, payload.turnId, offset ?? 0)
     const at = offset ?? told.length
     if (told.fresh && at === 0) told.length = 0
-    if (at > told.length) {
-      if (this.options.onSnapshot) return false
-      told.length = at
-    }
+    if (at > told.length && !this.#goesOn(told, at)) return false
     const delta = payload.delta.slice(told.length - at)
     if (delta === '') return true
     told.fresh = false
@@ -177,6 +196,12 @@ export class WatchState {
 
 const textKinds = ['assistant.delta', 'thinking.delta'] as const
 
+/** Behind the texts of a step: it says where they end. */
+function endsText(frame: SessionEvent): frame is Extract<SessionEvent, { type: TextEnd }> {
+  return frame.type === 'tool.call.started' || frame.type === 'turn.step.completed' || frame.type === 'turn.step.interrupted'
+}
+type TextEnd = 'tool.call.started' | 'turn.step.completed' | 'turn.step.interrupted'
+
 /**
  * An event that reaches everyone, or one of an earlier subscription of the same connection, may have come before the replay in which it comes again;
  * so may text that follows it. A volatile frame has the number of the durable event before it.
@@ -185,11 +210,6 @@ function inOrder(frames: readonly SessionEvent[]): SessionEvent[] {
   const epochs = [...new Set(frames.map(frame => frame.epoch))]
   const rank = (frame: SessionEvent) => (isVolatile(frame) ? 1 : 0)
   return [...frames].sort((a, b) => epochs.indexOf(a.epoch) - epochs.indexOf(b.epoch) || a.seq - b.seq || rank(a) - rank(b))
-}
-
-/** The text of a step is whole, also when somebody stopped it. */
-function endsText({ type }: SessionEvent): boolean {
-  return type === 'turn.step.completed' || type === 'turn.step.interrupted'
 }
 
 function isText(frame: SessionEvent): frame is Delta {

@@ -37,6 +37,12 @@ export type ErrorInfo = Static<typeof ErrorInfo>
 const durable = <P extends TObject>(type: string, summary: string, payload: P) =>
   defineEvent({ type, scope: 'session', durable: true, summary, payload })
 
+const end = (of: string) =>
+  Type.Optional(Type.Integer({ minimum: 0, description: `where the ${of} of the step ends: the offset behind it` }))
+/** On the first durable event behind the texts of a step. */
+const ends = { assistantEnd: end('answer'), thinkingEnd: end('thinking') }
+const TextEnds = Type.Object(ends)
+export type TextEnds = Static<typeof TextEnds>
 export const turnStarted = durable(
   'turn.started',
   'An agent begins to work on a prompt, or on what else `origin` names',
@@ -64,13 +70,14 @@ export const stepCompleted = durable(
     providerFinishReason: Type.Optional(Type.String()),
     rawFinishReason: Type.Optional(Type.String()),
     llmFirstTokenLatencyMs: Type.Optional(Type.Number()),
-    llmStreamDurationMs: Type.Optional(Type.Number())
+    llmStreamDurationMs: Type.Optional(Type.Number()),
+    ...ends
   })
 )
 export const stepInterrupted = durable(
   'turn.step.interrupted',
   'The step was cut off or failed',
-  Type.Object({ ...step, reason: oneOf(['aborted', 'max_steps', 'error']), message: Type.Optional(Type.String()) })
+  Type.Object({ ...step, reason: oneOf(['aborted', 'max_steps', 'error']), message: Type.Optional(Type.String()), ...ends })
 )
 export const stepRetrying = durable(
   'turn.step.retrying',
@@ -122,7 +129,8 @@ export const toolCallStarted = durable(
     name: Type.String(),
     args: Loose,
     description: Type.Optional(Type.String()),
-    display: Type.Optional(Display)
+    display: Type.Optional(Display),
+    ...ends
   })
 )
 export const toolProgress = defineEvent({

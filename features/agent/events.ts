@@ -10,7 +10,7 @@ import {
   type WirePart
 } from '../history/index.ts'
 import { lastPromptOf, sessionMetaUpdated, type TurnReason, workChanged } from '../sessions/index.ts'
-import { type AgentEventName, type AgentEventPayload, type AgentEvents, agentEvents, type ErrorInfo } from './contract.ts'
+import { type AgentEventName, type AgentEventPayload, type AgentEvents, agentEvents, type ErrorInfo, type TextEnds } from './contract.ts'
 import { inputText, ownParts, sentParts, textOf } from './media.ts'
 
 /** An event of this pack. */
@@ -122,7 +122,7 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
     case 'tool.begin': {
       const { turn_id: turnId, tool_call_id: toolCallId, tool_name: name, args, description, display } = record
       const shown = { ...(description === undefined ? {} : { description }), ...(display ? { display } : {}) }
-      return [event('toolCallStarted', { turnId, toolCallId, name, args: { ...args }, ...shown })]
+      return [event('toolCallStarted', { turnId, toolCallId, name, args: { ...args }, ...shown, ...textEnds(before, id) })]
     }
     case 'tool.result': {
       const { turn_id: turnId, tool_call_id: toolCallId, tool_name: name, content, is_error, synthetic } = record
@@ -130,12 +130,14 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
       const marks = { ...(is_error ? { isError: true as const } : {}), ...(synthetic ? { synthetic: true as const } : {}) }
       return [
         // Clients show a result under its call.
-        ...(call ? [event('toolCallStarted', { turnId, toolCallId, name, args: argumentsOf(call.arguments) })] : []),
+        ...(call
+          ? [event('toolCallStarted', { turnId, toolCallId, name, args: argumentsOf(call.arguments), ...textEnds(before, id) })]
+          : []),
         event('toolResult', { turnId, toolCallId, output: outputOf(content), ...marks })
       ]
     }
     case 'step.end':
-      return stepEnd(record, event)
+      return stepEnd(record, event, textEnds(before, id))
     case 'turn.ended': {
       const { turn_id: turnId, reason, duration_ms: durationMs, interrupt_reason: interruptReason } = record
       const error = record.error && ({ retryable: false, ...record.error } as ErrorInfo) // written by this pack
@@ -171,12 +173,18 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
   }
 }
 
+/** Where the texts of the open step end, for clients of the main agent: only its deltas have offsets. */
+function textEnds({ openStep }: ConversationView, id: string): TextEnds {
+  const { text, thinking } = (id === 'main' && openStep?.told) || {}
+  return { ...(text === undefined ? {} : { assistantEnd: text }), ...(thinking === undefined ? {} : { thinkingEnd: thinking }) }
+}
+
 type Make = <N extends AgentEventName>(name: N, payload: AgentEventPayload<N>) => OwnEvent
 
-function stepEnd(record: Extract<CoreRecord, { type: 'step.end' }>, event: Make): readonly AgentRecordEvent[] {
+function stepEnd(record: Extract<CoreRecord, { type: 'step.end' }>, event: Make, ends: TextEnds): readonly AgentRecordEvent[] {
   const { step_id: stepId, interrupted: reason, message, retry, usage } = record
   const step = { turnId: record.turn_id, step: record.step, ...(stepId === undefined ? {} : { stepId }) }
-  if (reason) return [event('stepInterrupted', { ...step, reason, ...(message === undefined ? {} : { message }) })]
+  if (reason) return [event('stepInterrupted', { ...step, reason, ...(message === undefined ? {} : { message }), ...ends })]
   if (retry) {
     return [
       event('stepRetrying', {
@@ -200,7 +208,8 @@ function stepEnd(record: Extract<CoreRecord, { type: 'step.end' }>, event: Make)
       ...(providerFinishReason === undefined ? {} : { providerFinishReason }),
       ...(rawFinishReason === undefined ? {} : { rawFinishReason }),
       ...(first_token_ms === undefined ? {} : { llmFirstTokenLatencyMs: first_token_ms }),
-      ...(stream_ms === undefined ? {} : { llmStreamDurationMs: stream_ms })
+      ...(stream_ms === undefined ? {} : { llmStreamDurationMs: stream_ms }),
+      ...ends
     })
   ]
 }

@@ -123,6 +123,13 @@ export class InFlight {
     if (assistantDelta.told) emit('assistantDelta', nothing, { offset: assistantDelta.end })
   }
 
+  /** Offsets behind what the open step has told, by kind; undefined when it told nothing. */
+  told(): { readonly text?: number; readonly thinking?: number } | undefined {
+    const { assistantDelta: text, thinkingDelta: thinking } = this.#texts
+    if (!text.told && !thinking.told) return undefined
+    return { ...(text.told ? { text: text.end } : {}), ...(thinking.told ? { thinking: thinking.end } : {}) }
+  }
+
   /** Announces the phase that follows from an emitted event. Streaming is announced once per kind, not per piece. */
   phaseAfter<N extends AgentEventName>(name: N, given: AgentEventPayload<N>): void {
     const at = { turnId: this.#turnId, step: this.#step, stepId: this.#stepId ?? '' }

@@ -38,6 +38,8 @@ export interface TurnPorts extends CallPorts, StepPorts {
   describe(error: unknown): ErrorInfo
   /** The request failed and is sent again after `delay_ms`. */
   retrying(error: LlmError, attempt: Retry & StepAt & Asked): void
+  /** Offsets behind what the open step has told in deltas, by kind; undefined when it told nothing. */
+  told(): { readonly text?: number; readonly thinking?: number } | undefined
 }
 
 interface TurnInput {
@@ -134,7 +136,8 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     const said = textOf(content)
     // A paused answer goes on in the next one.
     if (said !== '') text = pauses > 0 ? text + said : said
-    return [{ type: 'step.message', turn_id, step, content, tool_calls, ...(cut ? { cut } : {}) }]
+    const told = ports.told()
+    return [{ type: 'step.message', turn_id, step, content, tool_calls, ...(cut ? { cut } : {}), ...(told ? { told } : {}) }]
   }
 
   /** Sends the request, and again as long as `modelError` repaired it and nothing was announced yet. */

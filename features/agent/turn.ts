@@ -191,6 +191,10 @@ export class Turn implements TurnPorts {
     if (loud !== undefined) deps.operator.warn(facts, failureLine(host, loud, told))
   }
 
+  told(): ReturnType<TurnPorts['told']> {
+    return this.inFlight.told()
+  }
+
   stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart> {
     return this.#agent.deps.llm.stream(request, signal)
   }

@@ -134,16 +134,18 @@ export class Conversation {
         this.#turn(record.turn_id, { steps: record.step })
         break
       case 'step.message':
-        if (this.openStep) this.openStep = { ...this.openStep, answered: true }
+        if (this.openStep) this.openStep = { ...this.openStep, answered: true, ...(record.told ? { told: record.told } : {}) }
         this.openCalls = new Map(record.tool_calls.map(call => [call.id, call]))
         this.begun.clear()
         for (const call of record.tool_calls) this.callIds.add(hashOf(call.id))
         break
       case 'tool.begin':
         this.begun.add(record.tool_call_id)
+        this.#pastText()
         break
       case 'tool.result':
         this.openCalls.delete(record.tool_call_id)
+        this.#pastText()
         break
       case 'step.end':
         this.openStep = this.openStep && record.retry && !record.interrupted ? { ...this.openStep, waits: true } : undefined
@@ -200,6 +202,12 @@ export class Conversation {
     const block = Math.floor((rest?.from ?? 0) / indexStep)
     const before = rest && this.index[block]
     return before === undefined ? { ...this.context, at } : { at: before, message: block * indexStep }
+  }
+
+  #pastText(): void {
+    if (!this.openStep?.told) return
+    const { told: _told, ...step } = this.openStep
+    this.openStep = step
   }
 
   contextTokens(): number {

@@ -100,7 +100,13 @@ export const stepMessage = defineRecord(
     ...numbered,
     content: Content,
     tool_calls: Calls,
-    cut: Type.Optional(Type.Boolean({ description: 'the answer broke off inside a tool call, which is not among the calls' }))
+    cut: Type.Optional(Type.Boolean({ description: 'the answer broke off inside a tool call, which is not among the calls' })),
+    told: Type.Optional(
+      Type.Object(
+        { text: Type.Optional(Count), thinking: Type.Optional(Count) },
+        { description: 'of what it says, in deltas: the offset behind the last one, by kind' }
+      )
+    )
   })
 )
 /** A call as it was decided on and shown. */

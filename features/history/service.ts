@@ -283,6 +283,7 @@ export interface ConversationView {
   readonly openCalls: ReadonlyMap<string, LlmToolCall>
   /** Those of them that were shown. */
   readonly begun: ReadonlySet<string>
+  readonly openStep?: OpenStep | undefined
 }
 
 /** A record's event, and who tells it. */

@@ -332,15 +332,31 @@ test('text that came while a snapshot was on its way is told as far as that does
   ])
 })
 
+test('a replay that brings the end of a step asks for a snapshot when text of it is missing, and only then', () => {
+  const missing = (length: number) => {
+    const watch = new WatchState({ from: 'snapshot', onSnapshot: () => undefined, onEvent: () => undefined })
+    const head = { epoch: 'e', session_id: 's', timestamp: 't' }
+    const payload = { agentId: 'main', turnId: 1 }
+    const over = { ...head, type: 'turn.step.completed', seq: 4, payload: { ...payload, assistantEnd: 5 } } as SessionEvent
+    const in_flight_turn = { turn_id: 1, assistant_offset: 0, assistant_text: 'x'.repeat(length), thinking_offset: 0, thinking_text: '' }
+    watch.hold()
+    watch.rebuild({ as_of_seq: 3, epoch: 'e', in_flight_turn } as unknown as Snapshot) // what it looks at
+    watch.take(over)
+    return !watch.join(undefined, false)
+  }
+  assert.deepEqual([missing(5), missing(3)], [false, true])
+})
+
 test('text of steps that end faster than snapshots come is made up for at the end of the turn', () => {
   const told: string[] = []
   const watch = new WatchState({ from: 'snapshot', onSnapshot: () => told.push('snapshot'), onEvent: ({ type }) => told.push(type) })
   const event = (seq: number, type: string) =>
     ({ epoch: 'e', session_id: 's', timestamp: 't', type, seq, payload: { agentId: 'main', turnId: 0 } }) as SessionEvent
   const rebuild = (as_of_seq: number) => watch.rebuild({ as_of_seq, epoch: 'e', in_flight_turn: null } as unknown as Snapshot) // what it looks at
+  const over = event(4, 'turn.step.completed')
   watch.hold()
   rebuild(3)
-  watch.take(event(4, 'turn.step.completed'))
+  watch.take({ ...over, payload: { ...over.payload, assistantEnd: 9 } } as SessionEvent)
   assert.equal(watch.join(undefined, false), false)
   assert.equal(watch.join(undefined, true), true)
   assert.equal(watch.take(event(5, 'turn.step.started')), true)

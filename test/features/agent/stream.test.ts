@@ -155,6 +155,36 @@ test('who subscribes after a cursor in the middle of a text is told where it goe
   ])
 })
 
+test('the first event behind the texts of a step says where they end, live and in a replay, which has no text', async t => {
+  const llm = scriptedLlm(
+    [{ type: 'thinking', text: 'Hm' }, { type: 'text', text: 'one ' }, ...toolCalls({ id: 'a', name: 'Echo' }, { id: 'b', name: 'Echo' })],
+    'end'
+  )
+  const agent = await startAgent(t, llm, { packs: [runner(async ({ calls }) => calls.map(call => ({ call, result: { output: 'ran' } })))] })
+  const { session_id } = agent
+  const listener = await agent.connect()
+  await listener.request('subscribe', { session_ids: [session_id] })
+  const { as_of_seq: seq, epoch } = await snapshotOf(agent)
+  await agent.prompt('go')
+  await listener.next('prompt.completed')
+  const late = await agent.connect()
+  await late.request('subscribe', { session_ids: [session_id], cursors: { [session_id]: { seq, epoch } } })
+
+  assert.ok(!late.frames.some(frame => frame.volatile))
+  for (const client of [listener, late]) {
+    const ends = client.frames.filter(({ type }) => type === 'tool.call.started' || type === 'turn.step.completed')
+    assert.deepEqual(
+      ends.map(({ type, payload }) => [type, payload.thinkingEnd, payload.assistantEnd]),
+      [
+        ['tool.call.started', 2, 4],
+        ['tool.call.started', undefined, undefined],
+        ['turn.step.completed', undefined, undefined],
+        ['turn.step.completed', undefined, 7]
+      ]
+    )
+  }
+})
+
 test('who subscribes again after a cursor in the middle of a text lost none of it and is told nothing', async t => {
   const done = latch()
   const script = [

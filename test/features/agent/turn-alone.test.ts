@@ -36,6 +36,7 @@ function fake(...replies: Reply[]) {
     closes: () => false,
     more: async () => false,
     retrying: () => undefined,
+    told: () => undefined,
     describe: error => ({ code: 'internal', message: String(error), retryable: false })
   }
   const run = (signal = new AbortController().signal, change: Partial<TurnPorts> = {}) =>
