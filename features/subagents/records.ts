@@ -63,7 +63,8 @@ export function eventsOf(record: HistoryRecord): readonly RecordEvent[] {
 
 /** Subagents of the present or last turn; those at work stay until they are over. */
 export interface Roster {
-  readonly entries: readonly (Omit<Subagent, 'session_id'> & { readonly over: boolean; readonly hidden: boolean })[]
+  /** `cut`: it ended with its turn, whose end says how. */
+  readonly entries: readonly (Omit<Subagent, 'session_id'> & { readonly over: boolean; readonly hidden: boolean; readonly cut?: true })[]
 }
 
 export const rosterState: StateSpec<Roster> = {
@@ -110,7 +111,7 @@ export const rosterState: StateSpec<Roster> = {
       return change(record.subagentId, { ...end, output_preview: record.error.slice(0, previewChars) })
     }
     if (stopped.is(record)) {
-      if (record.with_turn) return state // the end of that turn says how it ended
+      if (record.with_turn) return change(record.subagentId, { over: true, cut: true })
       const end = { subagent_phase: 'failed', status: 'cancelled', completed_at: at, over: true } as const
       return change(record.subagentId, end)
     }
@@ -121,7 +122,9 @@ export const rosterState: StateSpec<Roster> = {
     if (core?.type === 'turn.started') return { entries: state.entries.filter(({ over, hidden }) => !over && hidden) }
     if (core?.type === 'turn.ended' && core.reason !== 'completed') {
       const end = { subagent_phase: 'failed', status: 'failed', completed_at: at, output_preview: `Main turn ${core.reason}` } as const
-      return { entries: state.entries.map(entry => (entry.hidden || entry.over ? entry : { ...entry, ...end })) }
+      return {
+        entries: state.entries.map(({ cut, ...entry }) => (entry.hidden || (entry.over && !cut) ? entry : { ...entry, ...end, over: true }))
+      }
     }
     return state
   }
@@ -152,4 +155,4 @@ const previewChars = 3000
 
 /** As the snapshot shows them. */
 export const shownOf = ({ entries }: Roster, session_id: string): readonly Subagent[] =>
-  entries.flatMap(({ over: _over, hidden, ...entry }) => (hidden ? [] : [{ ...entry, session_id }]))
+  entries.flatMap(({ over: _over, cut: _cut, hidden, ...entry }) => (hidden ? [] : [{ ...entry, session_id }]))

@@ -375,6 +375,26 @@ test('what was left at work by a process that died has failed, and nothing of it
   assert.equal(later.requests.length, 0)
 })
 
+test('an agent that ended with a turn that was aborted has ended: the next process tells nothing of it', async t => {
+  const llm = script(text =>
+    text.includes('start somebody') ? toolCalls(call({ prompt: 'for ever' })) : held(new Promise(() => undefined))
+  )
+  const scene = await start(t, llm)
+  const { prompt_id } = await scene.prompt('start somebody')
+  await scene.waitFor(event => event.type === 'turn.step.started' && event.subject === 'agent-0')
+  await scene.call(abortPrompt, { params: { session_id: scene.session_id, prompt_id } })
+  const home = await copyOfHome(scene.home)
+
+  const next = await start(t, scriptedLlm('never asked'), { home, session_id: scene.session_id, packs: [...packs, transcript] })
+  await next.call(readSnapshot, { params: { session_id: scene.session_id } })
+  const { data } = await next.call(readTranscript, { params: { session_id: scene.session_id }, query: { agent_id: 'main' } })
+  assert.deepEqual(
+    data.tasks.map(({ state, error }) => [state, error]),
+    [['killed', undefined]]
+  )
+  assert.deepEqual(next.of('subagent.failed'), [])
+})
+
 test('of agents that a process took with it the model reads how to go on with each, whether it waited for them or not', async t => {
   const llm = script(text =>
     text.includes('start two')
