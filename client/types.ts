@@ -2493,7 +2493,7 @@ export interface ListSessionItemsQuery {
   /** epoch milliseconds, inclusive */
   'meta.updated_before'?: number
   'meta.archived'?: 'true' | 'false' | 'all'
-  'meta.has_prompt'?: boolean
+  'meta.has_prompt'?: 'true' | 'false'
   view?: 'flat' | 'by_workspace'
   /** by_workspace only; default 5, at most 100 without the projection */
   'group.page_size'?: number

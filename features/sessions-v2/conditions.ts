@@ -58,7 +58,7 @@ export function conditionsOf(query: ListQuery): { readonly conditions: Condition
     ...(query['meta.updated_after'] !== undefined && { updatedAfter: query['meta.updated_after'] }),
     ...(query['meta.updated_before'] !== undefined && { updatedBefore: query['meta.updated_before'] }),
     archived: query['meta.archived'],
-    ...(query['meta.has_prompt'] !== undefined && { hasPrompt: query['meta.has_prompt'] }),
+    ...(query['meta.has_prompt'] !== undefined && { hasPrompt: query['meta.has_prompt'] === 'true' }),
     grouped,
     groupSize: given ?? 5,
     sort: query.sort,

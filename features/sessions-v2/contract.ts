@@ -75,7 +75,7 @@ export const listSessionItems = defineRoute({
     'meta.updated_after': Type.Optional(Type.Integer({ description: 'epoch milliseconds, inclusive' })),
     'meta.updated_before': Type.Optional(Type.Integer({ description: 'epoch milliseconds, inclusive' })),
     'meta.archived': oneOf(['true', 'false', 'all'], { default: 'false' }),
-    'meta.has_prompt': Type.Optional(Type.Boolean()),
+    'meta.has_prompt': Type.Optional(oneOf(['true', 'false'])),
     view: oneOf(['flat', 'by_workspace'], { default: 'flat' }),
     'group.page_size': Type.Optional(
       Type.Integer({

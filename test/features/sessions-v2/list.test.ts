@@ -82,6 +82,7 @@ const refused: readonly (readonly [Record<string, unknown>, string])[] = [
   [{ 'activity.status': 'asleep' }, 'query.activity.status'],
   [{ 'activity.status': ['idle', 'asleep'] }, 'query.activity.status.1'],
   [{ 'meta.archived': 'maybe' }, 'query.meta.archived'],
+  [{ 'meta.has_prompt': '1' }, 'query.meta.has_prompt'],
   [{ 'meta.updated_after': 'yesterday' }, 'query.meta.updated_after'],
   [{ 'meta.updated_before': '9007199254740992' }, 'query.meta.updated_before'],
   [{ view: 'tree' }, 'query.view'],
