@@ -136,8 +136,13 @@ function ofMain(before: Conversation, event: SessionEvent): Conversation {
     }
     case 'turn.step.retrying':
       return withoutOpen(state)
-    case 'turn.step.interrupted':
-      return event.payload.reason === 'error' ? withoutOpen(state) : { ...state, open: undefined }
+    case 'turn.step.interrupted': {
+      // What it told is in a message when this or its first call says where that ends; it is not when the server ended meanwhile.
+      const { assistantEnd, thinkingEnd } = event.payload
+      const answer = state.open === undefined ? undefined : state.entries[state.open]
+      const isKept = (assistantEnd ?? thinkingEnd) !== undefined || (answer?.who === 'assistant' && answer.calls.length > 0)
+      return isKept ? { ...state, open: undefined } : withoutOpen(state)
+    }
     case 'turn.step.completed':
       return { ...state, open: undefined }
     case 'turn.ended':
@@ -161,7 +166,7 @@ function answered(state: Conversation, change: (answer: Answer) => Answer): Conv
   return { ...state, open: at, entries }
 }
 
-/** What a step said that is tried again is void. */
+/** What a step said that is tried again is void, and what was lost. */
 function withoutOpen(state: Conversation): Conversation {
   return { ...state, open: undefined, entries: state.entries.filter((_, at) => at !== state.open) }
 }
