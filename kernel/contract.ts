@@ -158,6 +158,11 @@ export interface FrameSpec<P extends TSchema = TSchema, A extends TSchema = TSch
    * belongs to the connection.
    */
   readonly here?: boolean
+  /**
+   * What it set up for the session is set up again when another server takes the session over: the frame is answered there once more, before
+   * the events that the client missed. `anew`: in place of what such frames had set up before; `more`: behind that.
+   */
+  readonly stands?: 'anew' | 'more'
 }
 
 /** Declares a WebSocket request frame; bind it with `ctx.frame(spec, handler)`, the handler returns the ack payload. */

@@ -77,6 +77,8 @@ export interface RemoteFrame {
   readonly payload: unknown
   /** See `FrameSpec.subscribes`. */
   readonly subscribes?: boolean | undefined
+  /** See `FrameSpec.stands`. */
+  readonly stands?: StandingFrame['stands'] | undefined
   /** What a binary message has behind its line of JSON. */
   readonly bytes?: Uint8Array | undefined
 }
@@ -89,6 +91,13 @@ export interface RemoteAck {
   readonly details?: never
 }
 
+/** A frame that is answered again where its session has moved to (`FrameSpec.stands`). */
+export interface StandingFrame {
+  readonly type: string
+  readonly payload: unknown
+  readonly stands: 'anew' | 'more'
+}
+
 /** What a subscription asks for; while it is tried elsewhere, what is left of that. */
 export interface SubscribeWish {
   /** Subjects to show; null shows all, undefined keeps the filter of an earlier subscription. */
@@ -96,6 +105,8 @@ export interface SubscribeWish {
   cursor?: Cursor | undefined
   /** The client had asked for more of the session than events, and has lost that: it is told to resync. */
   more?: boolean | undefined
+  /** The session has moved: frames of the client that stand are answered first. */
+  moved?: boolean | undefined
 }
 
 /** Type of a frame from server to server, `{ type, session_id }`: the session has been deleted, and with it the client's subscription. */
@@ -143,6 +154,7 @@ export interface RemoteClient {
   takes(once: string | undefined): boolean
   shut(code: number, reason: string): void
   subscribed(session_id: string): boolean
+  standing(session_id: string): readonly StandingFrame[]
   await(session_id: string): void
   giveUp(session_id: string): void
 }

@@ -95,26 +95,26 @@ export class ClientRemote {
   }
 
   /** Asks with a frame that is about a session. Rejects with `Unreached` when it was not sent. */
-  async ask(place: Place, session_id: string, { subscribes, bytes, ...frame }: RemoteFrame): Promise<RemoteAck> {
+  async ask(place: Place, session_id: string, { subscribes, stands, bytes, ...frame }: RemoteFrame): Promise<RemoteAck> {
     const link = await this.#link(place)
     const known = this.#subscriptions.get(session_id)
     if (known && known.link !== link) this.follow(session_id, {})
     if (this.#following.has(session_id)) throw new SessionMoved() // asked again behind that
-    if (subscribes && !known) return await this.#askToSubscribe(link, session_id, frame, bytes)
-    if (known) known.more = true
+    if (subscribes && !known) return await this.#askToSubscribe(link, session_id, frame, bytes, stands !== undefined)
+    if (known && !stands) known.more = true
     const ack = await link.ask(frame, bytes).catch((error: unknown) => {
       throw subscribes ? new Unreached(error) : error // subscribing twice does no harm
     })
     if (ack.code === OwnerSilent.code) throw new Unreached() // it has moved on from there: nothing was done
-    if (known || ack.code !== 0) return ack
+    if (known || ack.code !== 0 || stands) return ack
     if (link.over) this.#ports.resync(session_id, 'buffer_overflow', { seq: 0 })
     else this.#others.set(session_id, link)
     return ack
   }
 
-  async #askToSubscribe(link: Link, session_id: string, frame: object, bytes: Uint8Array | undefined): Promise<RemoteAck> {
+  async #askToSubscribe(link: Link, session_id: string, frame: object, bytes: Uint8Array | undefined, stands: boolean): Promise<RemoteAck> {
     const kept = this.#keep(link, session_id, {})
-    kept.more = true
+    kept.more ||= !stands
     try {
       return await this.#enter(kept, frame, bytes)
     } catch (error) {
@@ -132,8 +132,10 @@ export class ClientRemote {
     over()
     const { cursor } = wish
     const field = this.#ports.filterField()
+    const standing = wish.moved ? this.#connection.standing(session_id) : []
     const payload = {
       session_ids: [session_id],
+      ...(standing.length > 0 ? { standing } : {}),
       ...(cursor ? { cursors: { [session_id]: cursor } } : {}),
       ...(field !== undefined && kept.filter ? { [field]: { [session_id]: kept.filter } } : {})
     }
@@ -233,6 +235,7 @@ export class ClientRemote {
       if (wish.filter === undefined) wish.filter = left.filter
       wish.cursor ??= left.cursor
       wish.more = true
+      wish.moved = true
     }
     for (let known = this.#following.get(session_id); known && known !== wish; known = this.#following.get(session_id)) {
       const left = await this.stop(session_id)
@@ -366,7 +369,7 @@ export class ClientRemote {
   /** Subscribes anew after the last event that came, as soon as somebody has the session. */
   async #goOn({ session_id, filter, cursor, more }: Omit<Following, 'attempt'>): Promise<void> {
     const connection = this.#connection
-    const known: Following = { session_id, filter, cursor, more, attempt: undefined }
+    const known: Following = { session_id, filter, cursor, more, moved: true, attempt: undefined }
     this.#subscriptions.delete(session_id)
     this.#following.set(session_id, known)
     if (cursor) connection.await(session_id)

@@ -71,7 +71,7 @@ export class ClientSessions implements Remote {
   async subscribe(session_id: string, asked: SubscribeWish, orLater: boolean): Promise<Subscribed> {
     const before = await this.#there.stop(session_id)
     const { filter = before?.filter, cursor = before?.cursor } = asked
-    return await this.#instead(session_id, before, { filter, cursor, more: before?.more }, orLater)
+    return await this.#instead(session_id, before, { filter, cursor, more: before?.more, moved: before?.moved }, orLater)
   }
 
   /** What the client waits for of a session is subscribed before it asks for more of it, as `follow` does. Rejects with OwnerSilent. */

@@ -150,7 +150,8 @@ export const subscribeTranscript = defineFrame({
   }),
   ack: Subscribed,
   invalid: InvalidPayload,
-  subscribes: true
+  subscribes: true,
+  stands: 'anew'
 })
 
 export const unsubscribeTranscript = defineFrame({
@@ -162,7 +163,8 @@ export const unsubscribeTranscript = defineFrame({
     not_found: Type.Array(Type.String(), { maxItems: 0 }),
     resync_required: Type.Array(Type.String(), { maxItems: 0 })
   }),
-  invalid: InvalidPayload
+  invalid: InvalidPayload,
+  stands: 'more'
 })
 
 const whose = { type: Type.String(), agent_id: Type.String(), seq: Type.Integer({ minimum: 0 }) }

@@ -1,6 +1,6 @@
 /** One client: what it subscribed to, what is hidden from it, and its way out with one order, a byte budget and a hold for replays. */
 import type { Principal } from '../access/principal.ts'
-import type { Remote, SharedEvent } from '../elsewhere.ts'
+import type { Remote, SharedEvent, StandingFrame } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { SlotHost } from '../lifecycle/slot.ts'
@@ -49,6 +49,8 @@ const firstFrameMs = 1000
 const earlyBytes = 64 * 1024
 /** So many events that come once are remembered per connection (their keys are shared by all); older ones may come again in a replay. */
 const maxTold = 1000
+/** So many frames about a session stand (`FrameSpec.stands`). */
+const maxStanding = 64
 
 type Hide = (type: string, subject: string) => boolean
 
@@ -80,6 +82,8 @@ export class ClientConnection extends SlotHost implements Connection {
   readonly #filters = new Map<string, ReadonlySet<string> | undefined>()
   /** Rules by session and pack. */
   readonly #hidden = new Map<string, Map<string, Hide>>()
+  readonly #standing = new Map<string, readonly StandingFrame[]>()
+  readonly #moving = new Set<string>()
   /** Sessions whose replay is due, with the number of those who bring one. */
   readonly #awaited = new Map<string, number>()
   /** Events for everyone of sessions that it may know, which wait for the first frame; undefined: it came, or takes too long. */
@@ -157,7 +161,7 @@ export class ClientConnection extends SlotHost implements Connection {
   }
 
   subscribed(session_id: string): boolean {
-    return this.#filters.has(session_id)
+    return this.#filters.has(session_id) || this.#moving.has(session_id)
   }
 
   /** What it has at other servers; `make`: with the first use, when there are some. A client of another server has none. */
@@ -200,7 +204,7 @@ export class ClientConnection extends SlotHost implements Connection {
   broadcast(event: SharedEvent, foreign = false): void {
     const early = this.#early
     if (!early || !this.#waits(event, early)) {
-      const isHere = this.subscribed(event.session_id)
+      const isHere = this.#filters.has(event.session_id)
       if (!isHere && event.durable && this.#awaited.has(event.session_id)) return
       if (foreign && isHere) return // the session is here by now
       if (this.#remote && (foreign || this.#remote.has(event.session_id))) this.#remote.offer(event)
@@ -248,6 +252,33 @@ export class ClientConnection extends SlotHost implements Connection {
     const left = (this.#awaited.get(session_id) ?? 1) - 1
     if (left > 0) this.#awaited.set(session_id, left)
     else this.#awaited.delete(session_id)
+  }
+
+  /** Frames about a session that are answered again where it moves to. */
+  standing(session_id: string): readonly StandingFrame[] {
+    return this.#standing.get(session_id) ?? []
+  }
+
+  /** Such a frame was answered. More of them than a client has use for are let go. */
+  stand(session_id: string, frame: StandingFrame): void {
+    const before = frame.stands === 'anew' ? [] : this.standing(session_id)
+    if (frame.stands === 'more' && (before.length === 0 || before.length >= maxStanding)) return
+    this.#standing.set(session_id, [...before, frame])
+  }
+
+  /** Until the answer is called, frames that stand are answered for it: it counts as subscribed. */
+  move(session_id: string): () => void {
+    this.#moving.add(session_id)
+    return () => void this.#moving.delete(session_id)
+  }
+
+  isMoving(session_id: string): boolean {
+    return this.#moving.has(session_id)
+  }
+
+  /** The client has unsubscribed. */
+  sit(session_id: string): void {
+    this.#standing.delete(session_id)
   }
 
   /** Forgets a subscription with its filter and hiding rules. */

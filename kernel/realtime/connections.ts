@@ -37,6 +37,7 @@ export class Connections {
     const subscriptions = new Subscriptions(env, realtime, () => this.elsewhere?.others === true)
     this.#subscriptions = subscriptions
     this.frames = new Frames(env, controlHandlers(subscriptions, realtime), subscriptions)
+    subscriptions.standing = (connection, frame) => this.frames.again(connection, frame)
     this.#keeper = {
       subscribe: async (connection, session_id, filter) => (await subscriptions.subscribe(connection, session_id, { filter })).found,
       remote: connection => this.elsewhere?.remote(connection, this.#portsOf(connection)),
@@ -118,6 +119,7 @@ export class Connections {
     for (const connection of this.#open) {
       if (connection.relayed && connection.subscribed(session_id)) connection.send({ type: sessionGone, session_id })
       connection.forget(session_id)
+      connection.sit(session_id)
     }
   }
 
@@ -154,7 +156,8 @@ export class Connections {
     return {
       filterField: () => subject()?.filter,
       once: (type, session_id, seq) => onceKey(spec(type), session_id, seq),
-      subscribe: (session_id, wish) => subscriptions.subscribeHere(connection, session_id, wish),
+      subscribe: (session_id, wish) =>
+        subscriptions.subscribeMoved(connection, session_id, wish, wish.moved ? connection.standing(session_id) : []),
       leave: session_id => subscriptions.leave(connection, session_id),
       written: session_id => subscriptions.written(session_id),
       resync: (session_id, reason, at) =>

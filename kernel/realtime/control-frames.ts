@@ -1,5 +1,6 @@
 /** Control frames of the kernel: client_hello, subscribe, unsubscribe (contract 3, Control frames), and the system frames it sends. */
 import { defineFrame, defineOutFrame, type FrameSpec, type OutFrameSpec } from '../contract.ts'
+import type { StandingFrame } from '../elsewhere.ts'
 import { AppError, CredentialRejected } from '../errors.ts'
 import { named, oneOf, type TObject, Type } from '../schema.ts'
 import type { ClientConnection } from './connection.ts'
@@ -90,8 +91,8 @@ const resyncRequired = defineOutFrame({
 export const systemFrames: readonly OutFrameSpec[] = [serverHello, resyncRequired]
 
 type Fields = Readonly<Record<string, unknown>>
-/** Answers the payload of the ack. */
-type CoreHandler = (payload: Fields, connection: ClientConnection) => Promise<object>
+/** Answers the payload of the ack. `standing`: frames that are answered again before a subscription begins. */
+type CoreHandler = (payload: Fields, connection: ClientConnection, standing: readonly StandingFrame[]) => Promise<object>
 
 /** A frame that the kernel itself answers. */
 export interface CoreFrame {
@@ -107,7 +108,12 @@ export interface CoreFrame {
 
 /** The kernel's own frames by type. */
 export function controlHandlers(subscriptions: Subscriptions, { gate, subject }: Realtime): ReadonlyMap<string, CoreFrame> {
-  async function subscribeAll(connection: ClientConnection, ids: readonly string[], payload: Fields) {
+  async function subscribeAll(
+    connection: ClientConnection,
+    ids: readonly string[],
+    payload: Fields,
+    standing: readonly StandingFrame[] = []
+  ) {
     const cursors = cursorsOf(ids, asFields(payload.cursors))
     const rule = subject()
     const filters = rule ? asFields(payload[rule.filter]) : {}
@@ -117,7 +123,10 @@ export function controlHandlers(subscriptions: Subscriptions, { gate, subject }:
     const marks: Record<string, Watermark> = {}
     for (const id of new Set(ids)) {
       const wish = { filter: asStrings(Object.hasOwn(filters, id) ? filters[id] : undefined), cursor: cursors.get(id) }
-      const subscribed = await subscriptions.subscribe(connection, id, wish, true)
+      const subscribed =
+        standing.length > 0
+          ? await subscriptions.subscribeMoved(connection, id, wish, standing)
+          : await subscriptions.subscribe(connection, id, wish, true)
       if (subscribed.mark) marks[id] = subscribed.mark
       if (!subscribed.found) not_found.add(id)
       if (subscribed.resync) resync_required.push(id)
@@ -151,7 +160,7 @@ export function controlHandlers(subscriptions: Subscriptions, { gate, subject }:
       connection.greeted = true
       return { accepted_subscriptions: accepted, ...rest }
     },
-    [subscribe.type]: (payload, connection) => subscribeAll(connection, asStrings(payload.session_ids), payload),
+    [subscribe.type]: (payload, connection, standing) => subscribeAll(connection, asStrings(payload.session_ids), payload, standing),
     [unsubscribe.type]: async (payload, connection) => {
       for (const id of asStrings(payload.session_ids)) await subscriptions.unsubscribe(connection, id)
       return { accepted: [], not_found: [], resync_required: [] }

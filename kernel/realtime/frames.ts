@@ -1,7 +1,7 @@
 /** Request frames: parsed, strictly one after another per connection, each answered by an ack after everything it caused. */
 import { requireScope } from '../access/principal.ts'
 import type { FrameSpec } from '../contract.ts'
-import { whereverItIs } from '../elsewhere.ts'
+import { SessionMoved, type StandingFrame, whereverItIs } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
 import {
   AppError,
@@ -77,14 +77,17 @@ export class Frames {
     try {
       if (frame.refused) throw invalid([frame.refused])
       if (mounted) {
-        return await whereverItIs(
+        const ack = await whereverItIs(
           async () => (await this.#askElsewhere(mounted, frame, connection)) ?? (await this.#ask(mounted, frame, connection))
         )
+        remember(connection, mounted.spec, frame, ack)
+        return ack
       }
       if (!core && frame.id === '' && frame.type === 'pong') return undefined // clients of other servers send it on their own
       if (!core) throw unknownType(frame)
       requireScope(connection.principal)
-      return { code: 0, msg: 'success', payload: await core.answer(checked(core.spec(), frame), connection) }
+      const payload = checked(core.spec(), frame)
+      return { code: 0, msg: 'success', payload: await core.answer(payload, connection, standingIn(frame, connection)) }
     } catch (thrown) {
       const err = refusedByDisk(thrown) ?? thrown
       if (AppError.is(err)) {
@@ -98,12 +101,24 @@ export class Frames {
     }
   }
 
+  /** Answers a frame once more for a client whose session has moved here (`FrameSpec.stands`); what it refuses the client does not hear. */
+  async again(connection: ClientConnection, { type, payload }: StandingFrame): Promise<void> {
+    const mounted = this.#mounted.get(type)
+    if (!mounted?.spec.stands) return
+    try {
+      await this.#ask(mounted, { type, payload, id: '', bytes: undefined }, connection)
+    } catch (err) {
+      if (err instanceof SessionMoved) throw err
+      this.#env.log.debug({ err, frame: type }, 'a frame could not be answered again where its session has moved to')
+    }
+  }
+
   /** The answer of the server that has the session which the frame is about; undefined: this one. */
   async #askElsewhere({ spec }: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {
     const { type, payload, bytes } = frame
     const { session_id } = (payload ?? {}) as { session_id?: unknown }
     if (spec.here || typeof session_id !== 'string' || !(spec.payload as TObject).properties?.session_id) return undefined
-    return await this.#subscriptions.ask(connection, session_id, { type, payload, bytes, subscribes: spec.subscribes })
+    return await this.#subscriptions.ask(connection, session_id, { type, payload, bytes, subscribes: spec.subscribes, stands: spec.stands })
   }
 
   async #ask(mounted: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack> {
@@ -212,6 +227,23 @@ function checked(spec: FrameSpec, { payload, bytes }: RequestFrame): never {
   })
   if (bytes?.length && !spec.binary) throw new AppError(ValidationFailed, { message: `frame '${spec.type}' takes no bytes` })
   return tidied as never
+}
+
+/** Keeps a frame that stands and was accepted. A client of another server has it kept there. */
+function remember(
+  connection: ClientConnection,
+  { stands }: FrameSpec,
+  { type, payload }: RequestFrame,
+  { code, payload: answer }: Ack
+): void {
+  const { session_id } = payload as { session_id?: unknown }
+  if (!stands || code !== 0 || connection.relayed || typeof session_id !== 'string') return
+  if ((answer as { accepted?: readonly string[] }).accepted?.includes(session_id)) connection.stand(session_id, { type, payload, stands })
+}
+
+/** Frames that stand, which another server sends along with the subscription of its client. */
+function standingIn({ payload }: RequestFrame, connection: ClientConnection): readonly StandingFrame[] {
+  return connection.relayed ? ((payload as { standing?: readonly StandingFrame[] }).standing ?? []) : []
 }
 
 function parseFrame(text: Buffer): RequestFrame {

@@ -10,6 +10,7 @@ import {
   type RemoteAck,
   type RemoteFrame,
   SessionMoved,
+  type StandingFrame,
   type Subscribed,
   type SubscribeWish,
   whereverItIs
@@ -44,6 +45,8 @@ export class Subscriptions {
   readonly #env: Environment
   readonly #realtime: Realtime
   readonly #hasOthers: () => boolean
+  /** Answers a frame that stands once more. */
+  standing: (connection: ClientConnection, frame: StandingFrame) => Promise<void> = () => Promise.resolve()
 
   /** `hasOthers`: see `Elsewhere.others`. */
   constructor(env: Environment, realtime: Realtime, hasOthers: () => boolean) {
@@ -58,6 +61,8 @@ export class Subscriptions {
    */
   async subscribe(connection: ClientConnection, session_id: string, wish: SubscribeWish, orLater = false): Promise<Subscribed> {
     if (!isStreamId(session_id)) return { found: false, resync: false }
+    // A frame that stands subscribes: its events come with the replay.
+    if (connection.isMoving(session_id)) return { found: await this.#attach(session_id), resync: false }
     const remote = this.#remote(connection)
     if (remote) return await remote.subscribe(session_id, wish, orLater)
     return await whereverItIs(() => this.subscribeHere(connection, session_id, wish))
@@ -88,6 +93,22 @@ export class Subscriptions {
     })
   }
 
+  /** As `subscribeHere`, for a client that had more of the session elsewhere than events: what stands is set up first. */
+  async subscribeMoved(
+    connection: ClientConnection,
+    session_id: string,
+    wish: SubscribeWish,
+    standing: readonly StandingFrame[]
+  ): Promise<Subscribed> {
+    const moved = standing.length > 0 ? connection.move(session_id) : undefined
+    try {
+      for (const frame of standing) await this.standing(connection, frame)
+    } finally {
+      moved?.()
+    }
+    return await this.subscribeHere(connection, session_id, wish)
+  }
+
   /** Goes live and serves the cursor, decided in one step: the replay ends where the live frames begin. Answers why the cursor was not served. */
   async #begin(connection: ClientConnection, stream: Stream, journal: Journal, wish: SubscribeWish): Promise<ResyncReason | undefined> {
     const { hooks, table } = this.#realtime
@@ -107,6 +128,7 @@ export class Subscriptions {
 
   async unsubscribe(connection: ClientConnection, session_id: string): Promise<void> {
     await connection.remote(false)?.unsubscribe(session_id)
+    connection.sit(session_id)
     this.leave(connection, session_id)
   }
 

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Place, Unreached } from '../../../features/peers/owner.ts'
 import { ClientRemote } from '../../../features/peers/remote.ts'
-import { type Cursor, type RelayedClient, type RemoteClient, SessionMoved, type SubscribeWish } from '../../../kernel/index.ts'
+import {
+  type Cursor,
+  type RelayedClient,
+  type RemoteClient,
+  SessionMoved,
+  type StandingFrame,
+  type SubscribeWish
+} from '../../../kernel/index.ts'
 
 const session_id = 'session_1'
 const epoch = 'ep_1'
@@ -11,7 +18,11 @@ const epoch = 'ep_1'
 interface Asked {
   readonly id: string
   readonly type: string
-  readonly payload: { readonly cursors?: Record<string, Cursor>; readonly subjects?: Record<string, readonly string[]> }
+  readonly payload: {
+    readonly cursors?: Record<string, Cursor>
+    readonly subjects?: Record<string, readonly string[]>
+    readonly standing?: unknown
+  }
 }
 
 /** The other server, as the script of a test answers: what is told in one go comes in one pass of the event loop. */
@@ -61,7 +72,9 @@ class Other {
   }
 }
 
-function scene(first: Other, then: Other) {
+const turn = () => new Promise(resolve => setImmediate(resolve))
+
+function scene(first: Other, then: Other, standing: readonly StandingFrame[] = []) {
   const got: string[] = []
   let at = first
   const client: RemoteClient = {
@@ -78,6 +91,7 @@ function scene(first: Other, then: Other) {
     takes: () => true,
     shut: () => undefined,
     subscribed: () => false,
+    standing: () => standing,
     await: () => undefined,
     giveUp: () => undefined
   }
@@ -115,6 +129,25 @@ test('a client that is told to resync after its server went is told where the se
   next.event(6)
   await told
   assert.deepEqual(got, ['prompt.submitted 4', 'prompt.submitted 5', 'prompt.submitted 6', 'resync buffer_overflow at 6'])
+})
+
+test('frames that stand go with the subscription to the next server, and ask for no resync', async () => {
+  const [dead, next] = [new Other('a'), new Other('b')]
+  const follow = { type: 'follow', payload: { session_id } }
+  const { remote, got } = scene(dead, next, [{ ...follow, stands: 'anew' }])
+  const asked = remote.ask(dead.place, session_id, { ...follow, subscribes: true, stands: 'anew' })
+  dead.accept(await dead.next(1), 3)
+  await asked
+  dead.end()
+  const again = await next.next(1)
+  assert.deepEqual(
+    [again.type, again.payload.cursors, again.payload.standing],
+    ['subscribe', { [session_id]: { seq: 3, epoch } }, [{ ...follow, stands: 'anew' }]]
+  )
+  next.accept(again, 3)
+  await turn()
+  next.event(4)
+  assert.deepEqual(got, ['prompt.submitted 4'])
 })
 
 test('a client hears that what it asked for is gone when its server ends right behind the answer', async () => {
@@ -320,7 +353,7 @@ test('a session that has come here leaves what was subscribed of it elsewhere, a
   const wish: SubscribeWish = {}
   await remote.handOver(session_id, wish)
   other.event(5)
-  assert.deepEqual(wish, { filter: ['main'], cursor: { seq: 4, epoch }, more: true })
+  assert.deepEqual(wish, { filter: ['main'], cursor: { seq: 4, epoch }, more: true, moved: true })
   assert.equal(remote.has(session_id), false)
   assert.deepEqual(got, ['prompt.submitted 4'])
 })
