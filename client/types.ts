@@ -5056,7 +5056,7 @@ export interface paths {
   '/api/v1/packs/{name}:reload': {
     post: {
       parameters: { path: { name: string } }
-      responses: { 200: Content<Success<Pack> | Failure<40001 | 40430 | 40930 | 50001 | 50003 | 50005>> } & Refused
+      responses: { 200: Content<Success<Pack> | Failure<40001 | 40430 | 40930 | 40932 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/packs/{name}:unload': {

@@ -144,22 +144,28 @@ export function originOf(pack: Pack): Origin | undefined {
   return origins.get(pack)
 }
 
-/** How often a file was asked for anew: Node keeps a module under its URL for good. */
+/** Under which version a file is imported that was asked for anew: Node keeps a module under its URL for good. */
 const versions = new Map<string, number>()
+let lastVersion = 0
 
-/** From now on the module of this spec is read again, with the files of its package that it imports. */
-export function forgetModule(spec: string, from: string): void {
+/**
+ * From now on the module of this spec is read again, with the files of its package that it imports. Returns the way back: what was read before is
+ * what counts.
+ */
+export function forgetModule(spec: string, from: string): () => void {
   let url: string
   try {
     url = locate(spec, from)
   } catch {
-    return // it is not there: the import says so
+    return () => undefined // it is not there: the import says so
   }
-  if (!url.startsWith('file:')) return
-  versions.set(url, (versions.get(url) ?? 0) + 1)
+  if (!url.startsWith('file:')) return () => undefined
+  const before = versions.get(url)
+  versions.set(url, ++lastVersion)
   const { cache } = createRequire(url)
   const dir = dirname(fileURLToPath(url))
   for (const file of Object.keys(cache)) if (file.startsWith(dir) && !file.slice(dir.length).includes('node_modules')) delete cache[file]
+  return () => void (before === undefined ? versions.delete(url) : versions.set(url, before))
 }
 
 /** Stands in for a pack that cannot run: known by its name, never active. */

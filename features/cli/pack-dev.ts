@@ -23,9 +23,12 @@ export async function devPack(word: string, flags: FlagValues, io: Io): Promise<
     const swap = async () => {
       await Promise.all([wait(quietMs), last])
       waiting = false
-      forgetModule(file, dir)
+      const undo = forgetModule(file, dir)
       const { packs: next, failed } = await loadPacks([{ spec: file, from: dir }], [], undefined, await readDeployment(flags, io.env))
-      if (failed.length > 0) return io.out(`still the version before: ${failed.join('; ')}\n`)
+      if (failed.length > 0) {
+        undo() // an edit of config.toml has the packs looked at again
+        return io.out(`still the version before: ${failed.join('; ')}\n`)
+      }
       const there = (pack: Pack) => names.includes(pack.name)
       const remove = names.filter(name => !next.some(pack => pack.name === name))
       await kernel.change({ remove, reload: next.filter(there), load: next.filter(pack => !there(pack)) })

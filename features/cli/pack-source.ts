@@ -46,23 +46,25 @@ export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment
   return {
     started: stateOf(deployment, packs),
     read,
-    async find(name, anew) {
+    async find(name) {
+      const pack = known.get(name)
+      if (pack) return pack
+      if (!Object.hasOwn({ ...defaultPacks, ...demoPacks }, name)) return undefined
+      const loaded = { ...(await loadDefaultPack(name, { ...defaultPacks, ...demoPacks })), version: productVersion() }
+      known.set(name, loaded)
+      return loaded
+    },
+    async reread(name, runs) {
       const pack = known.get(name)
       const { forgetModule, loadPacks, originOf } = await import('./load-pack.ts')
       const origin = pack && originOf(pack)
-      if (!origin) {
-        if (pack) return pack
-        if (!Object.hasOwn({ ...defaultPacks, ...demoPacks }, name)) return undefined
-        const loaded = { ...(await loadDefaultPack(name, { ...defaultPacks, ...demoPacks })), version: productVersion() }
-        known.set(name, loaded)
-        return loaded
-      }
-      if (!anew) return pack
-      forgetModule(origin.spec, origin.from)
+      if (!origin) return pack
+      const undo = forgetModule(origin.spec, origin.from)
       const { packs: found } = await loadPacks([origin], [], undefined, last)
       // A file that fails to load has no name of its own: the pack that it was fails in its place.
       const next = found.find(one => one.name === name) ?? (await failing(name, found, origin))
-      known.set(name, next)
+      if (runs && next.broken) undo()
+      else known.set(name, next)
       return next
     },
     watch: changed => watchConfig(join(deployment.home, 'config.toml'), changed)

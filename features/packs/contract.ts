@@ -7,6 +7,8 @@ export const PackMissing = errorSpec('pack_missing', 40430, 'pack not found')
 export const PackHeld = errorSpec('pack_held', 40930, 'the pack cannot be taken out')
 /** `[packs]` of the configuration has a fault; nothing was changed. */
 export const DeploymentFaulty = errorSpec('deployment_faulty', 40931, 'the packs of the configuration cannot be used')
+/** What the file of an active pack has become cannot be imported or is no pack; the one before goes on. */
+export const PackUnusable = errorSpec('pack_unusable', 40932, 'the new version of the pack cannot be used')
 
 const Options = Type.Record(Type.String(), Type.Unknown())
 
@@ -80,11 +82,11 @@ export const unloadPack = defineRoute({
 export const reloadPack = defineRoute({
   method: 'POST',
   path: '/api/v1/packs/{name}:reload',
-  summary: 'Unload and load a pack; the file of a third-party pack is read anew',
+  summary: 'Unload and load a pack; the file of a third-party pack is read anew, and one that cannot be used changes nothing',
   scope,
   params,
   data: PackItem,
-  errors: [PackMissing, PackHeld]
+  errors: [PackMissing, PackHeld, PackUnusable]
 })
 export const refreshPacks = defineRoute({
   method: 'POST',

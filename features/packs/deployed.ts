@@ -1,7 +1,7 @@
 /** Makes the packs of a running server those of its configuration: what differs from what was applied last comes, goes, or is swapped. */
 import { isDeepStrictEqual } from 'node:util'
 import { AppError, type PackChange, type PackControl } from '../../kernel/index.ts'
-import { DeploymentFaulty, PackHeld } from './contract.ts'
+import { DeploymentFaulty, PackHeld, PackUnusable } from './contract.ts'
 import type { Deployment, PackSource } from './source.ts'
 
 export interface Change {
@@ -36,10 +36,15 @@ export class Deployed {
     return this.#next(() => this.#refresh())
   }
 
-  /** Unloads and loads a pack, its file read anew. */
+  /** Unloads and loads a pack, its file read anew. Throws PackUnusable when what was read cannot take the place of an active one, which goes on. */
   reload(name: string): Promise<void> {
     return this.#next(async () => {
-      const found = await this.#source?.find(name, true)
+      const runs = this.#control.list().some(report => report.name === name && report.state === 'Active')
+      const found = await this.#source?.reread(name, runs)
+      if (runs && found?.broken) {
+        const message = `the pack goes on as it was, for its new version cannot be used: ${found.broken.message}`
+        throw new AppError(PackUnusable, { message, cause: found.broken })
+      }
       await this.#control.change({ reload: [found ?? name] })
       // What is there now is what the next refresh compares with.
       if (found && this.#last) this.#last = { ...this.#last, packs: this.#last.packs.map(pack => (pack.name === name ? found : pack)) }

@@ -19,7 +19,7 @@ export default definePack({
     async function items(): Promise<PackItem[]> {
       const there = control.list().map(itemOf)
       const absent = deployed.disabled.filter(name => !there.some(item => item.name === name))
-      return [...there, ...(await Promise.all(absent.map(async name => disabledItem(name, await source?.find(name, false)))))]
+      return [...there, ...(await Promise.all(absent.map(async name => disabledItem(name, await source?.find(name)))))]
     }
     function item(name: string): PackItem {
       const found = report(name)
@@ -34,7 +34,7 @@ export default definePack({
 
     ctx.route(listPacks, async () => ({ items: await items() }))
     ctx.route(loadPack, async ({ params: { name } }) => {
-      const pack = report(name) ? name : await source?.find(name, false)
+      const pack = report(name) ? name : await source?.find(name)
       if (pack === undefined) throw new AppError(PackMissing, { message: `no pack '${name}'` })
       await control.change({ load: [pack] })
       return item(name)

@@ -17,8 +17,13 @@ export interface PackSource {
   readonly started: Deployment
   /** What is configured now. A pack that did not change is the same object as before. Throws what is wrong, with its place. */
   read(): Promise<Deployment>
-  /** A pack by its name, also a disabled one. `anew`: its module is read again, should it be a file. */
-  find(name: string, anew: boolean): Promise<Pack | undefined>
+  /** A pack by its name, also a disabled one. */
+  find(name: string): Promise<Pack | undefined>
+  /**
+   * A pack of `load`, its module read again; any other as it is, undefined when it is not known. `runs`: when what was read cannot be used
+   * (`broken`), later looks find what was there before.
+   */
+  reread(name: string, runs: boolean): Promise<Pack | undefined>
   /** Calls back when the configuration may have changed; resolves to the undo. */
   watch(changed: () => void): Promise<() => void>
 }

@@ -144,6 +144,13 @@ test('packs are added by path and as a tarball, and removed, while the server ru
   assert.match(await readFile(join(home, 'config.toml'), 'utf8'), /isolate = \["greeter"\]/)
   assert.match((await command(home, ['pack', 'unload', 'greeter'])).stdout, /^greeter +Unloaded/)
   assert.match((await command(home, ['pack', 'load', 'greeter'])).stdout, /^greeter +Active/)
+  await writeFile(join(place, 'pack.js'), 'export default (')
+  const unusable = await command(home, ['pack', 'reload', 'greeter'])
+  assert.deepEqual([unusable.code, unusable.stdout], [1, ''])
+  assert.match(unusable.stderr, /^svc-code: the pack goes on as it was, for its new version cannot be used: \S+pack\.js:1: /)
+  assert.match((await state()) ?? '', /^greeter +Active/)
+  await pack('')
+  assert.match((await command(home, ['pack', 'reload', 'greeter'])).stdout, /^greeter +Active, 1\.2\.3\n$/)
   assert.match((await command(home, ['pack', 'remove', 'greeter'])).stdout, /^removed greeter; the running server/)
   assert.doesNotMatch(await readFile(join(home, 'config.toml'), 'utf8'), /isolate/)
 
@@ -158,6 +165,23 @@ test('packs are added by path and as a tarball, and removed, while the server ru
   assert.match(stderr, /warning: \[packs\] require in config\.toml: no pack is named 'geeter'\n/)
   assert.match(stderr, /warning: \[packs\] isolate in config\.toml: no pack of load is named 'greter'\n/)
   assert.equal(((await rest.json('GET', `/api/v1/sessions/${session.id}`)).data as { id: string }).id, session.id)
+})
+
+test('who switches a pack is told which others go, come and stay away with it', async t => {
+  const home = await freshDir()
+  await serve(t, home, '--port', '0')
+
+  const out = await command(home, ['pack', 'unload', 'mcp'])
+  const back = await command(home, ['pack', 'load', 'mcp'])
+  const anew = await command(home, ['pack', 'reload', 'mcp'])
+  const alone = await command(home, ['pack', 'unload', 'cron'])
+  const nobody = await command(home, ['pack', 'unload', 'crom'])
+
+  assert.match(out.stdout, /^mcp +Unloaded.*\n +for this run\nwith it went\n {2}mcp-v2 +waits for mcp\n$/)
+  assert.match(back.stdout, /^mcp +Active.*\nwith it came mcp-v2\n$/)
+  assert.match(anew.stdout, /^mcp +Active.*\n$/)
+  assert.equal(nobody.stderr, "svc-code: no pack 'crom'; did you mean cron?\n")
+  assert.match(alone.stdout, /^cron +Unloaded.*\n +for this run\n$/)
 })
 
 test('unknown names and options in [packs] are told by commands that do not need packs', async () => {

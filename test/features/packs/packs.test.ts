@@ -15,6 +15,7 @@ import {
   PackHeld,
   PackMissing,
   PackSource,
+  PackUnusable,
   refreshPacks,
   reloadPack,
   unloadPack
@@ -154,9 +155,13 @@ test('an edit of [packs] loads, configures and unloads packs while the server ru
   assert.equal((await call(reloadPack, { params: { name: 'hello' } })).data.state, 'Active')
   assert.equal(await said(), 'moin all?')
   await writeFile(join(home, 'part.mjs'), "throw new Error('no end')\n")
-  const broken = (await call(reloadPack, { params: { name: 'hello' } })).data
-  assert.equal(broken.state, 'Failed')
-  assert.match(broken.error ?? '', /hello\.mjs:2: .*part\.mjs' does not provide an export named 'end'/)
+  const broken = await call(reloadPack, { params: { name: 'hello' } })
+  assert.equal(broken.code, PackUnusable.code)
+  assert.match(broken.msg, /goes on as it was.*hello\.mjs:2: .*part\.mjs' does not provide an export named 'end'/)
+  assert.equal(await said(), 'moin all?')
+  assert.deepEqual((await refresh('[packs]\nload = ["./hello.mjs"]\n[packs.config.hello]\nwho = "us"\n')).data.reloaded, ['hello'])
+  assert.equal(await said(), 'moin us?', 'with another option as well')
+  await refresh('[packs]\nload = ["./hello.mjs"]\n[packs.config.hello]\nwho = "all"\n')
   await writeFile(join(home, 'part.mjs'), "export const end = '.'\n")
   assert.equal((await call(reloadPack, { params: { name: 'hello' } })).data.state, 'Active')
   assert.equal(await said(), 'moin all.')
