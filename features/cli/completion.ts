@@ -1,5 +1,5 @@
 /** `svc-code completion <shell>`: scripts made from the table of commands. */
-import { type CommandName, type CommandSpec, commandSpecs, type Runner } from './commands.ts'
+import { type CommandName, type CommandSpec, commandSpecs, flagsOf, type Runner } from './commands.ts'
 import { type Flag, flags } from './flags.ts'
 
 export const completion: Runner = async ({ verb }, { out }) => {
@@ -18,7 +18,7 @@ const all: readonly Words[] = (Object.entries(commandSpecs) as [CommandName, Com
   name,
   help: spec.help,
   verbs: spec.forms.flatMap(({ verb }) => (verb === '' ? [] : [verb])),
-  options: spec.flags.map(flag => `--${flag}`)
+  options: flagsOf(spec).map(flag => `--${flag}`)
 }))
 const names = all.map(({ name }) => name)
 /** Options whose value is a path. */
@@ -76,7 +76,7 @@ function fish(): string {
     lines.push(`complete -c svc-code -n __fish_use_subcommand -a ${name} -d ${quoted(help)}`)
     const here = `-n '__fish_seen_subcommand_from ${name}'`
     if (verbs.length > 0) lines.push(`complete -c svc-code ${here} -a ${quoted(verbs.join(' '))}`)
-    for (const flag of commandSpecs[name].flags) {
+    for (const flag of flagsOf(commandSpecs[name])) {
       const { short, value, help: text }: Flag = flags[flag]
       const needs = value === undefined ? '' : paths.includes(`--${flag}`) ? ' -r -F' : ' -x'
       lines.push(`complete -c svc-code ${here} -l ${flag}${short ? ` -s ${short}` : ''}${needs} -d ${quoted(text)}`)

@@ -40,7 +40,7 @@ export async function execute(args: readonly string[], io: Io): Promise<number> 
     }
     if (parsed.kind === 'help') {
       const { commandHelp, helpText } = await import('./help.ts')
-      io.out(parsed.command === undefined ? helpText(productVersion()) : commandHelp(parsed.command))
+      io.out(parsed.command === undefined ? helpText(productVersion()) : commandHelp(parsed.command, parsed.verb))
       return 0
     }
     if (parsed.command !== 'help' && parsed.command !== 'completion') assertDescriptors()

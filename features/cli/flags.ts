@@ -13,7 +13,7 @@ export const flags = {
   port: {
     type: 'string',
     value: 'number',
-    help: 'port (default 58627); of a taken one the next free one, up to 100 further; 0 takes any'
+    help: 'port (default 58627, of pack dev any free one); of a taken one the next free one, up to 100 further; 0 takes any'
   },
   home: { type: 'string', value: 'dir', help: 'home directory (default ~/.svc-code, or SVC_CODE_HOME)' },
   'log-level': { type: 'string', value: 'level', help: 'trace, debug, info, warn, error or silent (default info, to <home>/logs)' },

@@ -1,11 +1,17 @@
 /** Help texts: all commands, or one with its words and options. */
-import { type CommandName, type CommandSpec, commandSpecs, type Runner } from './commands.ts'
+import { type CommandName, type CommandSpec, commandSpecs, type Form, flagsOf, type Runner } from './commands.ts'
 import { type Flag, type FlagName, flags } from './flags.ts'
-import { commandOf, usageOf } from './options.ts'
+import { commandOf, formNamed, UsageError, usageOf } from './options.ts'
 import { productVersion } from './version.ts'
 
-export const help: Runner = async ({ words: [word] }, { out }) => {
-  out(word === undefined ? helpText(productVersion()) : commandHelp(commandOf(word)))
+export const help: Runner = async ({ words: [word, verb] }, { out }) => {
+  if (word === undefined) {
+    out(helpText(productVersion()))
+    return 0
+  }
+  const command = commandOf(word)
+  if (verb !== undefined && !formNamed(command, verb)) throw new UsageError(`svc-code ${command} has no form '${verb}'.`)
+  out(commandHelp(command, verb))
   return 0
 }
 
@@ -16,7 +22,7 @@ export function helpText(version: string): string {
 
 usage
   svc-code [command] [options]       in a checkout: npx svc-code
-  svc-code <command> --help          words and options of a command
+  svc-code <command> --help          its words, options and examples
 
 commands
 ${rows.join('\n')}
@@ -37,19 +43,32 @@ environment
 `
 }
 
-/** What `svc-code <command> --help` prints. */
-export function commandHelp(command: CommandName): string {
+/** What `svc-code <command> --help` prints; with `verb` of that form alone. */
+export function commandHelp(command: CommandName, verb?: string): string {
   const spec: CommandSpec = commandSpecs[command]
-  const forms = spec.forms.map(form => {
-    const words = form.verb === '' ? `${usageOf(command, form)} [options]` : usageOf(command, form)
-    return words.length > 36 ? `  ${words}\n${' '.repeat(38)} ${form.help}` : `  ${words.padEnd(36)} ${form.help}`
-  })
-  const options = spec.flags.map(name => optionLine(name, flags[name]))
-  const notes = spec.notes === undefined ? '' : `\n${spec.notes}\n`
-  return `svc-code ${command}: ${spec.help}\n\nusage\n${forms.join('\n')}\n\noptions\n${options.join('\n')}\n${notes}`
+  const form = formNamed(command, verb)
+  const forms = form ? [form] : spec.forms
+  const usage = forms.map(one => helpLine(`${usageOf(command, one)}${one.verb === '' || form ? ' [options]' : ''}`, one.help))
+  const some = (head: string, names: readonly FlagName[]) => [`\n${head}`, ...names.map(name => optionLine(name, flags[name]))]
+  const options = form
+    ? some('options', flagsOf(spec, form))
+    : [
+        ...spec.forms.flatMap(one => (one.flags ? some(`options of ${wordsOf(command, one)}`, one.flags) : [])),
+        ...some('options', spec.flags)
+      ]
+  const own = spec.examples.filter(([line]) => !form || line.includes(`svc-code ${wordsOf(command, form)}`))
+  const examples = own.length === 0 ? [] : ['\nexamples', ...own.map(([line, what]) => helpLine(line, what))]
+  const notes = spec.notes === undefined ? [] : [`\n${spec.notes}`]
+  const head = form ? [] : [`svc-code ${command}: ${spec.help}\n`]
+  return `${[...head, 'usage', ...usage, ...options, ...notes, ...examples].join('\n')}\n`
+}
+
+const wordsOf = (command: CommandName, { verb }: Form) => (verb === '' ? command : `${command} ${verb}`)
+
+function helpLine(left: string, help: string): string {
+  return left.length > 36 ? `  ${left}\n${' '.repeat(38)} ${help}` : `  ${left.padEnd(36)} ${help}`
 }
 
 function optionLine(name: FlagName, flag: Flag): string {
-  const left = `  ${flag.short ? `-${flag.short}, ` : ''}--${name}${flag.value ? ` <${flag.value}>` : ''}`
-  return `${left.padEnd(38)} ${flag.help}`
+  return helpLine(`${flag.short ? `-${flag.short}, ` : ''}--${name}${flag.value ? ` <${flag.value}>` : ''}`, flag.help)
 }

@@ -1,7 +1,7 @@
 /** Reading a command line: which command, which words and options, and errors that say what would have been right. */
 import { parseArgs } from 'node:util'
 import { nearest } from '../../kernel/spelling.ts'
-import { type CommandLine, type CommandName, type CommandSpec, commandSpecs, type Form } from './commands.ts'
+import { type CommandLine, type CommandName, type CommandSpec, commandSpecs, type Form, flagsOf } from './commands.ts'
 import { type Flag, type FlagName, type FlagValues, flags, logLevels } from './flags.ts'
 
 export { type FlagValues, flags, logLevels } from './flags.ts'
@@ -12,7 +12,7 @@ export class UsageError extends Error {}
 /** What was typed: a command to run, a text to show, or the version. */
 type Parsed =
   | ({ readonly kind: 'run' } & CommandLine)
-  | { readonly kind: 'help'; readonly command: CommandName | undefined }
+  | { readonly kind: 'help'; readonly command: CommandName | undefined; readonly verb: string | undefined }
   | { readonly kind: 'version' }
 
 const shortNames: readonly string[] = Object.values<Flag>(flags).flatMap(flag => flag.short ?? [])
@@ -28,11 +28,13 @@ export function parseCommandLine(args: readonly string[]): Parsed {
   const { values, positionals } = split(args)
   const [word = 'serve', ...rest] = positionals
   const command = commandOf(word)
-  if (values.help) return { kind: 'help', command: positionals.length === 0 ? undefined : command }
+  if (values.help) return { kind: 'help', command: positionals.length === 0 ? undefined : command, verb: formNamed(command, rest[0])?.verb }
   if (values.version) return { kind: 'version' }
-  for (const name of Object.keys(values) as FlagName[]) if (!commandSpecs[command].flags.includes(name)) throw strayFlag(name, command)
+  const { form, words } = formOf(command, rest)
+  const taken = flagsOf(commandSpecs[command], form)
+  for (const name of Object.keys(values) as FlagName[]) if (!taken.includes(name)) throw strayFlag(name, command, form)
   checkValues(values)
-  return { kind: 'run', command, ...formOf(command, rest), flags: values }
+  return { kind: 'run', command, verb: form.verb, words, flags: values }
 }
 
 function split(args: readonly string[]): { values: FlagValues; positionals: string[] } {
@@ -62,32 +64,40 @@ export function commandOf(word: string): CommandName {
   throw new UsageError(`unknown command '${word}'.${suggestion(word, names, '')}`)
 }
 
-function strayFlag(name: FlagName, command: CommandName): UsageError {
-  const takers = names.filter(one => commandSpecs[one].flags.includes(name)).map(one => `svc-code ${one} --${name}`)
-  return new UsageError(`--${name} does not belong to ${command}.${takers.length > 0 ? ` It belongs to: ${takers.join(', ')}.` : ''}`)
+function strayFlag(name: FlagName, command: CommandName, { verb }: Form): UsageError {
+  const takers = names.flatMap(one => {
+    const { flags: shared, forms }: CommandSpec = commandSpecs[one]
+    if (shared.includes(name)) return [`svc-code ${one} --${name}`]
+    return forms.filter(form => form.flags?.includes(name)).map(form => `svc-code ${one} ${form.verb} --${name}`)
+  })
+  const here = verb === '' ? command : `${command} ${verb}`
+  return new UsageError(`--${name} does not belong to ${here}.${takers.length > 0 ? ` It belongs to: ${takers.join(', ')}.` : ''}`)
+}
+
+/** The form of a command that a word chooses. */
+export function formNamed(command: CommandName, word: string | undefined): Form | undefined {
+  const { forms }: CommandSpec = commandSpecs[command]
+  return forms.find(({ verb }) => verb !== '' && verb === word)
 }
 
 /** Which form of the command the words choose, and what is left of them. */
-function formOf(command: CommandName, words: readonly string[]): { verb: string; words: readonly string[] } {
+function formOf(command: CommandName, words: readonly string[]): { form: Form; words: readonly string[] } {
   const { forms }: CommandSpec = commandSpecs[command]
   const [first] = forms
   const [word, ...rest] = words
   const hasVerbs = first !== undefined && first.verb !== ''
-  const form = !hasVerbs || word === undefined ? first : forms.find(({ verb }) => verb === word)
-  const usage = `usage: ${forms.map(one => usageOf(command, one)).join('\n       ')}`
-  if (!form) {
-    const verbs = forms.map(({ verb }) => verb)
-    throw new UsageError(`'${word}' does not belong here.${suggestion(word ?? '', verbs, '')}\n${usage}`)
-  }
+  const form = !hasVerbs || word === undefined ? first : formNamed(command, word)
+  const verbs = forms.map(({ verb }) => verb)
+  const usage = (...shown: readonly Form[]) => `usage: ${shown.map(one => usageOf(command, one)).join('\n       ')}`
+  if (!form) throw new UsageError(`'${word}' does not belong here.${suggestion(word ?? '', verbs, '')}\n${usage(...forms)}`)
   const left = hasVerbs ? rest : words
   const args = form.args ?? []
   const needed = args.filter(arg => arg.startsWith('<')).length
-  if (hasVerbs && word === undefined && needed > 0)
-    throw new UsageError(`give one of ${forms.map(({ verb }) => verb).join(', ')}.\n${usage}`)
+  if (hasVerbs && word === undefined && needed > 0) throw new UsageError(`give one of ${verbs.join(', ')}.\n${usage(...forms)}`)
   const open = args.at(-1)?.includes('...') ?? false
-  if (left.length < needed) throw new UsageError(`${args[left.length]} is missing.\n${usage}`)
-  if (left.length > args.length && !open) throw new UsageError(`'${left[args.length]}' does not belong here.\n${usage}`)
-  return { verb: form.verb, words: left }
+  if (left.length < needed) throw new UsageError(`${args[left.length]} is missing.\n${usage(form)}`)
+  if (left.length > args.length && !open) throw new UsageError(`'${left[args.length]}' does not belong here.\n${usage(form)}`)
+  return { form, words: left }
 }
 
 /** `svc-code token rotate` */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { CommandLine } from '../../../features/cli/commands.ts'
+import { type CommandLine, type CommandName, commandSpecs } from '../../../features/cli/commands.ts'
 import { readDeployment } from '../../../features/cli/deployment.ts'
 import { commandHelp, helpText } from '../../../features/cli/help.ts'
 import { checkPackNames, flags, parseCommandLine, UsageError } from '../../../features/cli/options.ts'
@@ -41,7 +41,7 @@ test('an unknown command, a missing word and a stray one are refused with what b
   assert.throws(() => line('token', 'rotat'), usage(/Did you mean rotate\?\nusage: .*svc-code token rotate/s))
   assert.throws(() => line('packs', 'x', 'y'), usage(/'y' does not belong here.\nusage: svc-code packs/))
   assert.throws(() => line('pack'), usage(/^give one of new, check, .*\nusage: svc-code pack new <dir>/s))
-  assert.throws(() => line('sessions', 'show'), usage(/<session> is missing.\nusage: .*svc-code sessions show <session>/s))
+  assert.throws(() => line('sessions', 'show'), usage(/<session> is missing.\nusage: svc-code sessions show <session>$/))
   assert.throws(() => line('config', 'set', 'a'), usage(/<value> is missing/))
 })
 
@@ -49,6 +49,32 @@ test('an option belongs to certain commands, and any other says to which', () =>
   assert.equal(line('doctor', '--network', '--offline').command, 'doctor')
   assert.throws(() => line('packs', '--network'), usage(/--network does not belong to packs. It belongs to: svc-code doctor --network/))
   assert.throws(() => line('serve', '--yes'), usage(/svc-code run --yes, svc-code attach --yes/))
+})
+
+test('an option of one form is refused by the others, and the help of a form has those that it takes', () => {
+  assert.equal(line('pack', 'dev', '--port', '0').flags.port, '0')
+  assert.throws(
+    () => line('pack', 'check', '--port', '0'),
+    usage(/--port does not belong to pack check\. It belongs to: .*svc-code pack dev --port\.$/)
+  )
+  assert.throws(() => line('models', 'use', 'a', '--json'), usage(/--json does not belong to models use/))
+  assert.equal(line('sessions', '--all').verb, 'list')
+
+  const dev = commandHelp('pack', 'dev')
+  assert.match(dev, /^usage\n {2}svc-code pack dev \[path\] \[options\] .*\n[\s\S]*--port <number>[\s\S]*--home <dir>/)
+  assert.doesNotMatch(dev, /--in-process|pack new/)
+  assert.match(commandHelp('pack'), /\noptions of pack add\n {2}--in-process /)
+})
+
+test('every command has examples, which its own command line understands', () => {
+  for (const [name, { examples }] of Object.entries(commandSpecs)) {
+    assert.ok(examples.length > 0, name)
+    for (const [text] of examples) {
+      assert.ok(commandHelp(name as CommandName).includes(`  ${text}`), text)
+      for (const [, words = ''] of text.matchAll(/svc-code((?: (?:"[^"]*"|[^\s|)"]+))*)/g))
+        assert.doesNotThrow(() => line(...[...words.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word)), text)
+    }
+  }
 })
 
 test('values are checked and the message says what is right', () => {
@@ -69,8 +95,9 @@ test('values are checked and the message says what is right', () => {
 })
 
 test('help is about everything, or about the command in front of it', () => {
-  assert.deepEqual(parseCommandLine(['-h']), { kind: 'help', command: undefined })
-  assert.deepEqual(parseCommandLine(['run', '--help']), { kind: 'help', command: 'run' })
+  assert.deepEqual(parseCommandLine(['-h']), { kind: 'help', command: undefined, verb: undefined })
+  assert.deepEqual(parseCommandLine(['run', '--help']), { kind: 'help', command: 'run', verb: undefined })
+  assert.deepEqual(parseCommandLine(['pack', 'dev', '--help']), { kind: 'help', command: 'pack', verb: 'dev' })
   assert.deepEqual(parseCommandLine(['--version']), { kind: 'version' })
 })
 
