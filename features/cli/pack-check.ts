@@ -1,7 +1,7 @@
 /** `svc-code pack check` and `pack test`: a pack of this directory held against what every pack must pass, and its own tests. */
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Pack } from '../../kernel/index.ts'
 import { defaultPacks, demoPacks, loadDefaultPacks } from '../default-packs.ts'
@@ -46,44 +46,50 @@ export async function checkPack(word: string, { out }: Io): Promise<number> {
       ])
     ]
     bad += faults.length
-    out(`${pack.name} (${file}): ${faults.length === 0 ? 'fine' : ''}\n${faults.map(text => `  ${text}\n`).join('')}`)
+    const found = faults.length === 0 ? 'fine' : `${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`
+    out(`${pack.name} (${file}): ${found}\n${faults.map(text => `  ${text}\n`).join('')}`)
   }
   return bad === 0 ? 0 : 1
 }
 
-/** The hygiene checks, then the tests beside the pack. */
+/** The hygiene checks, then the tests beside the pack, then what came of both. */
 export async function testPack(word: string, io: Io): Promise<number> {
   const { file, packs } = await packsAt(word)
   const { packChecks } = await import('../../kernel/testing.ts')
   const others = [...(await loadDefaultPacks([])), ...(await loadDefaultPacks([], undefined, demoPacks))]
-  let failed = 0
+  const results: boolean[] = []
   for (const pack of packs) {
+    io.out(`${pack.name} (${file}): what every pack must pass\n`)
+    const told = new Set<string>()
     for (const check of packChecks(pack, { others: [...others, ...packs.filter(other => other !== pack)] })) {
       const reason = await check.run().then(
         () => undefined,
         (error: unknown) => (error instanceof Error ? error.message : String(error))
       )
-      if (reason !== undefined) failed++
-      io.out(
-        `${reason === undefined ? 'ok  ' : 'FAIL'} ${pack.name}: ${check.name}\n${reason === undefined ? '' : `       ${reason.replaceAll('\n', '\n       ')}\n`}`
-      )
+      results.push(reason === undefined)
+      io.out(`  ${reason === undefined ? 'ok  ' : 'FAIL'}  ${check.name}\n`)
+      if (reason !== undefined) io.out(`        ${told.has(reason) ? 'as above' : reason.replaceAll('\n', '\n        ')}\n`)
+      if (reason !== undefined) told.add(reason)
     }
   }
   const own = await ownTests(dirname(file), io)
-  return failed === 0 && own === 0 ? 0 : 1
+  const passed = results.filter(Boolean).length
+  const checks = passed === results.length ? `all ${passed} checks passed` : `${results.length - passed} of ${results.length} checks FAILED`
+  const tests =
+    own === undefined ? 'there are no tests beside it (*.test.ts, *.test.js)' : `its own tests ${own === 0 ? 'passed' : 'FAILED'}`
+  io.out(`\n${checks}; ${tests}\n`)
+  return passed === results.length && !own ? 0 : 1
 }
 
-/** Runs the test files of a directory in one process; 0 when there are none. */
-async function ownTests(dir: string, { out, env }: Io): Promise<number> {
+/** Runs the test files of a directory in one process; undefined when there are none, else 0 when all passed. */
+async function ownTests(dir: string, { out, env }: Io): Promise<number | undefined> {
   const files = [dir, join(dir, 'test')].flatMap(one =>
     existsSync(one) ? readdirSync(one).flatMap(name => (/\.test\.[cm]?[jt]s$/.test(name) ? [join(one, name)] : [])) : []
   )
-  if (files.length === 0) {
-    out('no test files beside the pack (*.test.ts, *.test.js)\n')
-    return 0
-  }
+  if (files.length === 0) return undefined
+  out(`\nits own tests: ${files.map(name => relative(dir, name)).join(', ')}\n`)
   const hooks = fileURLToPath(new URL('./pack-hooks.js', import.meta.url))
-  const child = spawn(process.execPath, ['--import', hooks, '--test', ...files], {
+  const child = spawn(process.execPath, ['--import', hooks, '--test', '--test-reporter=spec', ...files], {
     env: { ...process.env, ...env, NODE_TEST_CONTEXT: undefined },
     stdio: ['ignore', 'pipe', 'pipe']
   })

@@ -30,7 +30,8 @@ export async function assertNothingMore(before: Resources, turns = 2_000): Promi
   const more = () => [...count()].filter(([kind, now]) => now > (before.get(kind) ?? 0)).map(([kind]) => kind)
   await openResources() // what is just being opened counts
   for (let passed = 0; passed < turns && more().length > 0; passed++) await turn()
-  assert.deepEqual(more(), [], 'something was left open')
+  const left = more()
+  assert.ok(left.length === 0, `something was left open: ${left.join(', ')}`)
 }
 
 /**

@@ -89,7 +89,7 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
   t.after(async () => {
     await stop()
     if (given.home === undefined) await rm(home, { recursive: true, force: true, maxRetries: 3 })
-    if (!allowViolations) assert.deepEqual(violations, [], 'what the server sends must match its declarations and its documents')
+    if (!allowViolations) assertNone(violations)
   })
   const address = await kernel.start()
   if (!allowViolations) unwatch = watch(address.url, kernel, blame)
@@ -172,4 +172,10 @@ export function stub<T extends object>(token: ServiceToken<T>, fake: Partial<T>)
     }
   })
   return definePack({ name: token.id, provides: [token], setup: ctx => ctx.provide(token, impl) })
+}
+
+/** Each violation once, with its text alone: the stack is that of the kernel. */
+function assertNone(violations: readonly unknown[]): void {
+  const texts = new Set(violations.map(one => (one instanceof Error ? one.message : String(one))))
+  assert.ok(texts.size === 0, `what the server sends must match its declarations and its documents:\n${[...texts].join('\n')}`)
 }

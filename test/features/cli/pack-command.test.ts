@@ -6,17 +6,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { RestClient } from '../../../kernel/testing.ts'
-import { serve } from '../../helpers/cli.ts'
+import { run, serve } from '../../helpers/cli.ts'
 import { command } from '../../helpers/cli-io.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 const main = fileURLToPath(new URL('../../../bundle/main.js', import.meta.url))
 
-test('a new pack is checked and tested as it comes; what is wrong with it is found', async t => {
-  const leaks = globalThis as { kept?: NodeJS.Timeout[] }
-  t.after(() => {
-    for (const timer of leaks.kept ?? []) clearInterval(timer)
-  })
+test('a new pack is checked and tested as it comes; what is wrong with it is found', async () => {
   const dir = await freshDir()
   const home = join(dir, 'home')
   const place = join(dir, 'my-notes')
@@ -33,8 +29,9 @@ test('a new pack is checked and tested as it comes; what is wrong with it is fou
   const tested = await command(home, ['pack', 'test', place])
 
   assert.equal(tested.code, 0, tested.stdout + tested.stderr)
-  assert.equal(tested.stdout.match(/^ok {3}my-notes: /gm)?.length, 7)
-  assert.match(tested.stdout, /^[#ℹ] pass 2$/m)
+  assert.equal(tested.stdout.match(/^ {2}ok {4}/gm)?.length, 7)
+  assert.match(tested.stdout, /^its own tests: pack\.test\.ts\n✔ a note is kept/m)
+  assert.match(tested.stdout, /\n\nall 7 checks passed; its own tests passed\n$/)
 
   await rm(join(place, 'pack.test.ts'))
 
@@ -49,7 +46,7 @@ test('a new pack is checked and tested as it comes; what is wrong with it is fou
       )
       .replace('items: await notes.values()', 'items: 5 as never')
   )
-  assert.match((await command(home, ['pack', 'check', place])).stdout, /my-notes .*\n {2}it has no description/)
+  assert.match((await command(home, ['pack', 'check', place])).stdout, /^my-notes .*: 1 fault\n {2}it has no description/)
   const odd = join(dir, 'odd.mjs')
   await writeFile(
     odd,
@@ -57,10 +54,14 @@ test('a new pack is checked and tested as it comes; what is wrong with it is fou
   )
   const checked = await command(home, ['pack', 'check', odd])
   assert.deepEqual([checked.code, checked.stdout.match(/ {2}pack odd is not what definePack takes: setup/)?.length], [1, 1])
-  const bad = await command(home, ['pack', 'test', place])
+  const bad = await run(home, 'pack', 'test', place)
   assert.equal(bad.code, 1)
-  assert.match(bad.stdout, /^FAIL my-notes: unloading leaves no .*\n +something was left open/m)
-  assert.match(bad.stdout, /^FAIL my-notes: it is active with nothing but .*/m)
+  assert.match(bad.stdout, /^ {2}FAIL {2}unloading leaves no .*\n +something was left open: Timeout\n {2}/m)
+  const missed = 'reply of route GET /api/v1/my-notes misses its schema: data.items: expected array'
+  assert.equal(bad.stdout.split(missed).length, 2, 'what several checks find is told once')
+  assert.match(bad.stdout, /^ {2}FAIL {2}it is active with nothing but .*\n +as above\n/m)
+  assert.doesNotMatch(bad.stdout, /actual|\.js:\d+/)
+  assert.match(bad.stdout, /\n5 of 7 checks FAILED; there are no tests beside it/)
 })
 
 test('while an author edits, the pack is swapped without a restart, and a broken edit keeps the version before', async t => {
