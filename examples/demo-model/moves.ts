@@ -19,7 +19,9 @@ export function nextMove(messages: readonly LlmMessage[]): Move {
   const wishes = asked ? wishesOf(textOf(asked.content)) : []
   const results = messages.slice(at + 1).filter(message => message.role === 'tool')
   if (wishes.length === 0)
-    return { text: 'I am the demo model. Ask me to "list the files", "read <file>" or "run <command>"; join wishes with "then".' }
+    return {
+      text: 'I am the demo model. Ask me to "list the files", "read <file>", "run <command>" or "call <Tool> {...}"; join wishes with "then".'
+    }
   const wish = wishes[results.length]
   const last = results.at(-1)
   const said = last ? `${report(wishes[results.length - 1], last)} ` : ''
@@ -43,11 +45,22 @@ function wishesOf(text: string): Wish[] {
     const wish = part.trim().replace(/^please\s+/i, '')
     const file = /^(?:read|show|open)\s+(?:me\s+)?(?:the\s+file\s+)?[`"']?([^`"']+?)[`"']?[.!]?$/i.exec(wish)?.[1]
     const command = /^(?:run|execute)\s+[`"']?(.+?)[`"']?$/i.exec(wish)?.[1]
+    const [, tool, json] = /^call\s+([A-Za-z]\w*)(?:\s+(?:with\s+)?(\{.*\}))?\.?$/i.exec(wish) ?? []
+    if (tool) return [{ say: `I call ${tool}.`, name: tool, args: argumentsOf(json) }]
     if (/^(?:list|show)\b.*\bfiles\b/i.test(wish)) return [{ say: 'I look for the files.', name: 'Glob', args: { pattern: '**/*' } }]
     if (command) return [{ say: `I run ${command}.`, name: 'Bash', args: { command } }]
     if (file) return [{ say: `I read ${file}.`, name: 'Read', args: { path: file } }]
     return []
   })
+}
+
+/** What is no JSON is none: the tool says what it needs. */
+function argumentsOf(json = '{}'): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(json) as Readonly<Record<string, unknown>>
+  } catch {
+    return {}
+  }
 }
 
 function report(wish: Wish | undefined, result: Extract<LlmMessage, { role: 'tool' }>): string {
@@ -58,6 +71,7 @@ function report(wish: Wish | undefined, result: Extract<LlmMessage, { role: 'too
   if (wish?.name === 'Glob' && lines[0]?.startsWith('No files')) return 'There are no files.'
   if (wish?.name === 'Glob') return `I found ${lines.length} ${lines.length === 1 ? 'file' : 'files'}: ${lines.join(', ')}.`
   if (wish?.name === 'Read') return counted(lines.filter(line => /^\s*\d+\t/.test(line)).length)
+  if (wish && wish.name !== 'Bash') return `${wish.name} answered: ${lines.join(' ')}.`.replace(/\.\.$/, '.')
   return `The command printed ${lines.length} ${lines.length === 1 ? 'line' : 'lines'}.`
 }
 

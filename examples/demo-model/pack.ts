@@ -1,6 +1,6 @@
 /**
  * A model that needs no key and no network: a third-party pack that speaks through the same port as real providers.
- * It follows simple requests ("list the files", "read X", "run Y", joined by "then") by calling the agent's tools.
+ * It follows simple requests ("list the files", "read X", "run Y", "call Tool {...}", joined by "then") by calling the agent's tools.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { LlmAdapters, LlmModels, type LlmPart, type LlmRequest } from '../../features/llm/index.ts'

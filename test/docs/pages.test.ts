@@ -10,6 +10,7 @@ import { Config } from '../../features/config/index.ts'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { definePack } from '../../kernel/index.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
+import { command } from '../helpers/cli-io.ts'
 import { blocksOf, runPages } from '../helpers/doc-shell.ts'
 import { projectRoot } from '../helpers/project-root.ts'
 import { freshDir } from '../helpers/temp.ts'
@@ -23,6 +24,11 @@ const seen: Readonly<Record<string, readonly RegExp[]>> = {
   'docs/first-prompt.md': [/"ready":true/, /approval_[0-9a-f-]{36}/, /"type":"tool_result"/],
   'docs/websocket.md': [/completed, continue from \{"seq":\d+,"epoch":"[^"]+"\}/],
   'docs/web-pages.md': [/<pre id="out">/, /svc-code\.bearer\./],
+  'docs/writing-packs.md': [
+    /^dice .*: fine$/m,
+    /^all 7 checks passed; its own tests passed$/m,
+    /RollDice answered: The die shows \d+ of 20\./
+  ],
   'docs/packs.md': [/"data":\{"text":"hello"\}/],
   'docs/providers.md': [/"default_model":"local\/qwen3:32b","managed_provider":null\}/]
 }
@@ -97,6 +103,19 @@ test('what the page about writing packs prints stands in the examples', () => {
   assert.ok(blocks.length > 8)
   for (const { file = '', text: code, line } of blocks)
     assert.ok(lines(text(file)).includes(lines(code).trim()), `line ${line} is not in ${file}`)
+})
+
+test('the packs that pages print in one file pass svc-code pack check', async () => {
+  const dir = await freshDir()
+  const files = docs
+    .flatMap(page => blocksOf(text(page)))
+    .filter(({ file, text: code }) => file && !file.includes('/') && /export default definePack/.test(code))
+  assert.ok(files.length >= 2)
+  for (const { file = '', text: code } of files) {
+    await writeFile(join(dir, file), code)
+    const { stdout, stderr } = await command(dir, ['pack', 'check', join(dir, file)])
+    assert.match(stdout, /: fine\n$/, stdout + stderr)
+  }
 })
 
 test('the test that CONTRIBUTING prints is the one that runs', () => {

@@ -86,7 +86,8 @@ export async function runPages(t: TestLike, pages: readonly string[]): Promise<s
       .replaceAll('58700', String(ports[1]))
       .replaceAll('/tmp/other-home', join(place, 'other'))
       .replaceAll(/^(curl .*)# (\d{5})$/gm, 'EXPECTED=$2 $1')
-  for (const { file, text } of blocks) if (file !== undefined) await writeFile(join(project, file), adapted(text))
+  // One with a path is an excerpt of a file of the project.
+  for (const { file, text } of blocks) if (file !== undefined && !file.includes('/')) await writeFile(join(project, file), adapted(text))
   const shells = blocks.filter(({ kind }) => kind === 'sh').map(({ text }) => text)
   if (!/npm start|svc-code run/.test(shells[0] ?? '')) shells.unshift('npm start -- --demo >/dev/null')
   shells.splice(shells.findIndex(text => text.includes('npm start')) + 1, 0, variables)
