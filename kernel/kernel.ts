@@ -272,6 +272,11 @@ export class Kernel {
     return this.#stopping
   }
 
+  /** `stop` was called, during the start perhaps, which goes through to its end. */
+  get stopping(): boolean {
+    return this.#stopping !== undefined
+  }
+
   async #stop(): Promise<void> {
     this.#tellCut()
     const steps: [name: string, step: () => Promise<unknown> | unknown][] = [

@@ -70,10 +70,13 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
       bypassed: options.dangerousBypassAuth ?? false,
       command: ownCommand(env)
     }
-    out(await banner(kernel, facts))
-    terminal.running()
-    const end = started?.(kernel)
-    await kernel.done.finally(end)
+    const ready = kernel.stopping ? '' : await banner(kernel, facts)
+    if (kernel.stopping) await kernel.done
+    else {
+      out(ready)
+      terminal.running()
+      await kernel.done.finally(started?.(kernel))
+    }
     terminal.say('stopped')
     return faults.fatal() ? 1 : 0
   } finally {

@@ -147,6 +147,23 @@ test('a second signal forces the end when a pack will not let go', async t => {
   assert.equal((await server.ended).code, 130)
 })
 
+test('a server that is told to stop while it starts does not say that it is ready', async () => {
+  const home = await freshDir()
+  await writeFile(
+    join(home, 'late.mjs'),
+    `import { once } from 'node:events'
+     import { definePack } from 'svc-code/kernel'
+     export default definePack({ name: 'late', async setup() {
+       process.kill(process.pid, 'SIGINT')
+       await once(process, 'SIGINT')
+     } })`
+  )
+
+  const { code, stdout, stderr } = await run(home, '--port', '0', '--pack', join(home, 'late.mjs'))
+
+  assert.deepEqual([code, stdout, stderr], [0, 'stopping; press Ctrl+C again to force\nstopped\n', ''])
+})
+
 const page = `import { definePack, defineRoute, Type } from 'svc-code/kernel'
 const home = defineRoute({ method: 'GET', path: '/{+file}', summary: 'Page', auth: 'none', data: Type.String() })
 export default definePack({ name: 'page', setup(ctx) { ctx.route(home, ({ params }) => 'page ' + params.file) } })
