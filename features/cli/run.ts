@@ -1,12 +1,11 @@
 /** `svc-code run`: one prompt, its answer as it comes, and an exit code that tells how it ended. */
 import { resolve } from 'node:path'
 import { ApiError, unwrap } from '../../client/index.ts'
-import { listInstances } from '../instances/index.ts'
 import { CommandError } from './command-error.ts'
 import type { CommandLine, Runner } from './commands.ts'
 import { Conversation, type Outcome } from './conversation.ts'
 import { demoModel, homeOf } from './deployment.ts'
-import type { FlagName } from './flags.ts'
+import type { FlagName, FlagValues } from './flags.ts'
 import type { Io } from './io.ts'
 import { UsageError } from './options.ts'
 import { type Reached, withServer } from './servers.ts'
@@ -24,12 +23,22 @@ export const run: Runner = async (line, io) => {
   if (words.length === 0 && io.interactive) throw new UsageError('[prompt] is missing: give it as words, or on the standard input.')
   const text = words.length === 0 || (words.length === 1 && words[0] === '-') ? (await io.input()).trim() : words.join(' ')
   if (text === '') throw new UsageError('the prompt is empty.')
-  const home = homeOf(flags, io.env)
-  const late = startFlags.find(name => flags[name] !== undefined)
-  if (late !== undefined && (await listInstances(home)).length > 0) {
-    throw new CommandError(`a server runs on ${home} already, and --${late} belongs to the start of one; svc-code stop ends it`)
+  const use = async (server: Reached) => {
+    if (server.instance !== undefined) await assertHeeded(server, flags, homeOf(flags, io.env))
+    return await converse(server, text, line, io)
   }
-  return await withServer(flags, io, server => converse(server, text, line, io), { visible: true, outbound: true })
+  return await withServer(flags, io, use, { visible: true, outbound: true })
+}
+
+/** Throws for what a server that runs already cannot heed; one with the demo model does what `--demo` asks for. */
+async function assertHeeded({ client: { rest } }: Reached, flags: FlagValues, home: string): Promise<void> {
+  const late = startFlags.filter(name => flags[name] !== undefined)
+  if (late.length === 0) return
+  const { items } = await unwrap(rest.GET('/api/v1/models'))
+  const isDemo = items.some(({ model }) => model === demoModel)
+  const odd = late.find(name => name !== 'demo' || !isDemo)
+  if (odd !== undefined)
+    throw new CommandError(`a server runs on ${home} already, and --${odd} belongs to the start of one; svc-code stop ends it`)
 }
 
 async function converse(first: Reached, text: string, { flags }: CommandLine, io: Io): Promise<number> {

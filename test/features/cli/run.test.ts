@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { serve } from '../../helpers/cli.ts'
 import { command, type Ran } from '../../helpers/cli-io.ts'
 import type { Script, Step } from '../../helpers/fake-upstream.ts'
 import { latch } from '../../helpers/latch.ts'
@@ -154,6 +155,16 @@ test('run against a running server', async t => {
     assert.equal((await command(home, ['run', 'x', '--session', before[0]?.id ?? '', '--model', 'none'])).code, 1)
     assert.deepEqual(await list(), before)
   })
+})
+
+test('run --demo uses a running server that has the demo model; what else belongs to a start is refused', async t => {
+  const home = await freshDir()
+  await serve(t, home, '--port', '0', '--demo')
+
+  const ran = await command(home, ['run', '--demo', 'hello'])
+
+  assert.deepEqual([ran.code, ran.stdout.slice(0, 21)], [0, 'I am the demo model. '], ran.stderr)
+  assert.match((await command(home, ['run', '--demo', '--offline', 'hello'])).stderr, /--offline belongs to the start of one/)
 })
 
 test('without a running server run brings its own, which others see and which ends with it', async t => {
