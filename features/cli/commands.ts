@@ -192,7 +192,7 @@ With --model that model of the provider becomes the default one; without it, one
   },
   open: {
     help: 'open the web page of the running server',
-    forms: [{ verb: '', help: 'open it in the browser; without one, print its address, which carries the token' }],
+    forms: [{ verb: '', help: 'open it in the browser; without a browser print its address, which carries the token' }],
     flags: [...own],
     examples: [['svc-code open', 'when a pack serves a page at /']]
   },

@@ -1,6 +1,8 @@
 /** `svc-code open`: the web page of the running server, in the browser of this desktop. */
 import { spawn } from 'node:child_process'
+import type { Client } from '../../client/index.ts'
 import { readToken } from '../../kernel/access/token.ts'
+import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
 import { homeOf } from './deployment.ts'
 import { neededServer } from './servers.ts'
@@ -13,7 +15,11 @@ const openers: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
 export const open: Runner = async ({ flags }, { env, out, err }) => {
   const home = homeOf(flags, env)
   const { url, client } = await neededServer(home)
-  client.close()
+  const served = await servesPage(client).finally(() => client.close())
+  if (!served)
+    throw new CommandError(
+      `the server at ${url} has no web page: a pack brings one (svc-code --pack ./page.js; docs/web-pages.md has that file). Without one there is svc-code run, and svc-code token for programs`
+    )
   const address = `${url}/#token=${readToken(home) ?? ''}`
   if (await launched(address, env)) out(`opened ${url}\n`)
   else {
@@ -21,6 +27,13 @@ export const open: Runner = async ({ flags }, { env, out, err }) => {
     out(`${address}\n`)
   }
   return 0
+}
+
+/** Whether a pack serves `/`, by the document of the server, which leaves out what only stands in for such a page. True when there is no document. */
+async function servesPage({ rest }: Client): Promise<boolean> {
+  const { data } = await rest.GET('/openapi.json')
+  const { paths } = (data ?? {}) as { paths?: Readonly<Record<string, { get?: unknown }>> }
+  return paths === undefined || Object.entries(paths).some(([path, item]) => /^\/(?:\{[^/]+\})?$/.test(path) && item.get !== undefined)
 }
 
 /** False when there is no desktop or its opener fails at once. */

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { readable } from '../../../features/cli/logs.ts'
 import { readToken } from '../../../kernel/access/token.ts'
+import { definePack, defineRoute, Type } from '../../../kernel/index.ts'
 import { command } from '../../helpers/cli-io.ts'
 import { latch } from '../../helpers/latch.ts'
 import { modelConfig } from '../../helpers/model-config.ts'
@@ -115,8 +116,15 @@ test('commands talk to the running server of the home', async t => {
     assert.ok(running && packs.every((one: { state: string }) => one.state === 'Active'))
   })
 
-  await t.test('open prints the address where there is no browser', async () => {
+  await t.test('open says that there is no web page, and prints the address of one where there is no browser', async () => {
+    const none = await command(home, ['open'])
+    assert.deepEqual([none.code, none.stdout], [1, ''])
+    assert.match(none.stderr, /^svc-code: the server at http:\S+ has no web page: a pack brings one \(svc-code --pack/)
+
+    const spec = defineRoute({ method: 'GET', path: '/{+file}', summary: 'A page', auth: 'none', data: Type.String() })
+    await server.kernel.load(definePack({ name: 'page', setup: ctx => void ctx.route(spec, () => 'page') }))
     const opened = await command(home, ['open'])
+    await server.kernel.change({ remove: ['page'] })
     assert.equal(opened.stdout, `${server.url}/#token=${server.token}\n`)
   })
 
