@@ -1,5 +1,5 @@
 /** Whether a home can be used by this user at all, told before something in it fails with the words of the system. */
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, constants, lstatSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { CommandError } from './command-error.ts'
 
@@ -8,7 +8,7 @@ const { R_OK, W_OK, X_OK } = constants
 /** Why the home, or the place where it is to be made, cannot be used, with the remedy. `look`: nothing will be written. */
 export function homeProblem(home: string, look = false): string | undefined {
   let dir = home
-  while (['ENOENT', 'ENOTDIR'].includes(codeOf(() => statSync(dir)) ?? '') && dirname(dir) !== dir) dir = dirname(dir)
+  while (isAbsent(dir) && dirname(dir) !== dir) dir = dirname(dir)
   const why = obstacle(dir, look ? R_OK | X_OK : R_OK | W_OK | X_OK)
   if (why === undefined || (dir !== home && look && why !== noDirectory)) return undefined
   return dir === home
@@ -24,9 +24,13 @@ export function assertHome(home: string, look = false): void {
 
 const noDirectory = 'is no directory'
 
+/** Nothing is there, not even a link. */
+const isAbsent = (path: string): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(() => lstatSync(path)) ?? '')
+
 function obstacle(dir: string, mode: number): string | undefined {
   const found = codeOf(() => statSync(dir))
   if (found === undefined && !statSync(dir).isDirectory()) return noDirectory
+  if (found === 'ENOENT') return 'is a link to something that is not there'
   const code = found ?? codeOf(() => accessSync(dir, mode))
   if (code === undefined) return undefined
   const owner = found === undefined ? statSync(dir).uid : undefined

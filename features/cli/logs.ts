@@ -13,7 +13,8 @@ const plain = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'pack', 'name'
 
 export const logs: Runner = async ({ flags }, { env, out, onInterrupt }) => {
   const path = join(homeOf(flags, env), 'logs', 'svc-code.log')
-  const least = Number(Object.keys(levels).find(level => levels[Number(level)] === flags['log-level']) ?? 0)
+  const silent = flags['log-level'] === 'silent' ? Number.POSITIVE_INFINITY : 0
+  const least = Number(Object.keys(levels).find(level => levels[Number(level)] === flags['log-level']) ?? silent)
   const show = (line: string) => {
     const text = flags.json ? line : readable(line, least)
     if (text !== undefined) out(`${text}\n`)

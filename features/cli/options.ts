@@ -95,7 +95,9 @@ function formOf(command: CommandName, words: readonly string[]): { form: Form; w
   const needed = args.filter(arg => arg.startsWith('<')).length
   if (hasVerbs && word === undefined && needed > 0) throw new UsageError(`give one of ${verbs.join(', ')}.\n${usage(...forms)}`)
   const open = args.at(-1)?.includes('...') ?? false
-  if (left.length < needed) throw new UsageError(`${args[left.length]} is missing.\n${usage(form)}`)
+  const blank = left.indexOf('') // of a variable that is not set
+  const absent = blank === -1 ? left.length : Math.min(blank, left.length)
+  if (absent < needed) throw new UsageError(`${args[absent]} is missing.\n${usage(form)}`)
   if (left.length > args.length && !open) throw new UsageError(`'${left[args.length]}' does not belong here.\n${usage(form)}`)
   return { form, words: left }
 }
@@ -106,6 +108,10 @@ export function usageOf(command: CommandName, { verb, args = [] }: Form): string
 }
 
 function checkValues(values: FlagValues): void {
+  // Of a variable that is not set: the default in its place is another home, another model.
+  for (const [name, value] of Object.entries(values))
+    if ([value].flat().includes(''))
+      throw new UsageError(`--${name} needs a value: --${name} <${(flags[name as FlagName] as Flag).value}>.`)
   if (values.port !== undefined && !(/^\d{1,5}$/.test(values.port) && Number(values.port) <= 65_535)) {
     throw new UsageError(`--port ${values.port} is not a port: give a number from 0 to 65535.`)
   }

@@ -43,6 +43,7 @@ test('an unknown command, a missing word and a stray one are refused with what b
   assert.throws(() => line('pack'), usage(/^give one of new, check, .*\nusage: svc-code pack new <dir>/s))
   assert.throws(() => line('sessions', 'show'), usage(/<session> is missing.\nusage: svc-code sessions show <session>$/))
   assert.throws(() => line('config', 'set', 'a'), usage(/<value> is missing/))
+  assert.throws(() => line('models', 'use', ''), usage(/<alias> is missing/))
 })
 
 test('an option belongs to certain commands, and any other says to which', () => {
@@ -83,11 +84,13 @@ test('values are checked and the message says what is right', () => {
   assert.throws(() => line('--cors-origin', 'example.com/x'), usage(/scheme, host and port/))
   for (const origin of ['https://app.example:8443', 'chrome-extension://abcdef', 'vscode-webview://1x0', 'tauri://localhost', 'null'])
     assert.equal(line('--cors-origin', origin).command, 'serve', origin)
-  for (const odd of ['file://', 'data:x', 'app://x/y', 'https://a.example:443', 'https://u@a.example', 'app://u@x', 'NULL', ''])
+  for (const odd of ['file://', 'data:x', 'app://x/y', 'https://a.example:443', 'https://u@a.example', 'app://u@x', 'NULL'])
     assert.throws(() => line('--cors-origin', odd), usage(/scheme, host and port/), odd)
   assert.throws(() => line('--cors-origin', 'null', '--dangerous-bypass-auth'), usage(/any web page can call itself that/))
   assert.throws(() => line('--port'), usage(/--port needs a value: --port <number>.\n.*--help/))
   assert.throws(() => line('--host', '--port', '0'), usage(/--host needs a value/))
+  assert.throws(() => line('status', '--home', ''), usage(/--home needs a value: --home <dir>\./))
+  assert.throws(() => line('--pack', 'a', '--pack='), usage(/--pack needs a value/))
   assert.throws(() => line('--insecure-no-tls=yes'), usage(/--insecure-no-tls takes no value/))
   assert.throws(() => line('--no-help'), usage(/unknown option --no-help/))
   assert.throws(() => line('-x'), usage(/unknown option -x/))

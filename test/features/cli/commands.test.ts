@@ -205,6 +205,7 @@ test('the log is shown in readable lines, from its end, above a level, and follo
   assert.equal(last.length, 3)
   assert.match(last[1] ?? '', /^2023-11-1\d \d\d:\d\d:\d\d warn {2}\[agent\] line 2999 n=2999$/)
   assert.equal((await command(home, ['logs', '-n', '4', '--log-level', 'warn'])).stdout.split('\n').length, 3)
+  assert.equal((await command(home, ['logs', '-n', '4', '--log-level', 'silent'])).stdout, '')
   assert.equal((await command(home, ['logs', '-n', '1', '--json'])).stdout, entry(2999, 40))
   assert.equal(readable('no JSON'), 'no JSON')
 

@@ -39,10 +39,13 @@ test('a home that cannot be made is named with the reason', { skip: process.plat
   assert.match((await run('/proc/nowhere', 'token', 'rotate')).stderr, /the home \/proc\/nowhere cannot be made: .*--home/)
 })
 
-test('commands say of a home that is a file, or lies below one, what it is and what to do', async () => {
-  const file = join(await freshDir(), 'file')
+test('commands say of a home that is a file, lies below one, or is a link to nothing, what it is and what to do', async () => {
+  const dir = await freshDir()
+  const [file, link] = [join(dir, 'file'), join(dir, 'link')]
   await writeFile(file, '')
+  await symlink(join(dir, 'nothing'), link)
   const cases = [
+    [link, `the home ${link} is a link to something that is not there; choose another one with --home`],
     [file, `the home ${file} is no directory; choose another one with --home`],
     [join(file, 'below'), `the home ${file}/below cannot be made: ${file} is no directory; choose another one with --home`]
   ] as const
