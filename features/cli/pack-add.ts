@@ -1,6 +1,6 @@
 /** `svc-code pack add|remove`: what `[packs] load` of config.toml names; a running server follows at once. */
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
+import { relative, resolve } from 'node:path'
 import { unwrap } from '../../client/index.ts'
 import { definePack, type Pack } from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
@@ -12,7 +12,7 @@ import { type Deployment, homeOf, readDeployment } from './deployment.ts'
 import type { FlagValues } from './flags.ts'
 import type { Io } from './io.ts'
 import type { Origin } from './isolation/options.ts'
-import { fileOf, forgetModule, loadPacks, originOf } from './load-pack.ts'
+import { entryOf, fileOf, forgetModule, loadPacks, originOf, sourceOf } from './load-pack.ts'
 import { install, oneAtATime, settle, uninstall } from './pack-modules.ts'
 import { rowOf } from './pack-rows.ts'
 import { runningServer } from './servers.ts'
@@ -28,7 +28,10 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
   if ((word.startsWith('.') || word.startsWith('/') || tarball) && !existsSync(path)) throw new CommandError(`there is no ${path}`)
   await readDeployment({ home }, io.env) // a fault of the file ends this before anything is made
   return oneAtATime(home, async () => {
-    if (existsSync(path) && !tarball) return list(home, path, flags, io)
+    if (existsSync(path) && !tarball) {
+      warnOfOldBuild(path, io)
+      return list(home, path, flags, io)
+    }
     const { name, undo } = await install(home, tarball ? path : word, io)
     try {
       return await list(home, name, flags, io, undo)
@@ -36,6 +39,14 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
       await settle(home)
     }
   })
+}
+
+/** Of a directory what was built is loaded, while its author tries the source. */
+function warnOfOldBuild(path: string, { err }: Io): void {
+  if (!statSync(path).isDirectory()) return
+  const [built, source] = [entryOf(path), sourceOf(path)]
+  if (built === source || statSync(built).mtimeMs >= statSync(source).mtimeMs) return
+  err(`warning: ${relative(path, built)} is loaded, which is older than ${relative(path, source)}: npm run build makes it anew\n`)
 }
 
 /** Lists what is there now. `undo`: the way back of what was installed for it. */

@@ -1,7 +1,7 @@
 /** A day of an author, and one of an operator: packs made, checked, tested, swapped, added and removed from the command line. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -253,6 +253,23 @@ test('a pack that is listed or served already has no twin: another spelling is t
 
 const plain = (name: string, version: string, setup = '') =>
   `import { definePack } from 'svc-code/kernel'\nexport default definePack({ name: '${name}', version: '${version}', setup(ctx) {${setup}} })\n`
+
+test('a directory whose build is older than its source is added with a warning', async () => {
+  const dir = await freshDir()
+  const place = join(dir, 'twice')
+  await mkdir(join(place, 'dist'), { recursive: true })
+  await writeFile(join(place, 'package.json'), '{ "name": "twice", "type": "module", "exports": "./dist/pack.js" }')
+  await writeFile(join(place, 'dist', 'pack.js'), plain('twice', '1.0.0'))
+  await writeFile(join(place, 'pack.js'), plain('twice', '1.0.0'))
+  await utimes(join(place, 'dist', 'pack.js'), 1, 1)
+
+  const old = await command(join(dir, 'home'), ['pack', 'add', place])
+  await utimes(join(place, 'pack.js'), 1, 1)
+  const fresh = await command(join(dir, 'home'), ['pack', 'add', place])
+
+  assert.equal(old.stderr, 'warning: dist/pack.js is loaded, which is older than pack.js: npm run build makes it anew\n')
+  assert.deepEqual([old.code, fresh.code, fresh.stderr], [0, 0, ''])
+})
 
 test('packs that several commands add at once are all listed', async () => {
   const dir = await freshDir()
