@@ -114,7 +114,7 @@ async function warned<T>(server: Reached, { err }: Io, use: (server: Reached) =>
 
 /**
  * Starts the packs of the deployment in this process, on any free port of this machine, for as long as `use` takes. Work that another
- * server left is not taken up: it would be cut off again.
+ * server left is not taken up: it would be cut off again. Its coming and going is not logged, unless others see it.
  */
 export async function withKernel<T>(
   flags: FlagValues,
@@ -126,6 +126,7 @@ export async function withKernel<T>(
   assertHome(homeOf(flags, env))
   const deployment = await readDeployment(flags, env)
   const options = kernelOptions(flags, env, deployment)
+  const named = flags['log-level'] !== undefined || Boolean(env.SVC_CODE_LOG_LEVEL)
   const sessions = { ...(options.config?.sessions as object | undefined), take_over: false }
   const open = outbound
     ? undefined
@@ -136,6 +137,7 @@ export async function withKernel<T>(
     const own = (await deploymentPacks(deployment)).filter(pack => visible || pack.name !== 'instances')
     const kernel = await createKernel({
       ...options,
+      log: visible || named ? options.log : { level: 'warn' },
       config: { ...options.config, sessions },
       host: '127.0.0.1',
       port: 0,

@@ -258,6 +258,13 @@ test('the completions are scripts that the shells understand', async () => {
   assert.match((await command(home, ['completion', 'fish'])).stdout, /__fish_seen_subcommand_from run' -l model -s m -x/)
 })
 
+test('a command that only looks leaves no lines in the log', async () => {
+  const home = await freshDir()
+  assert.equal((await command(home, ['sessions'])).code, 0)
+  assert.equal((await command(home, ['doctor', '--offline'])).code, 0)
+  assert.equal((await command(home, ['logs'])).stdout, '')
+})
+
 test('a home without a model says so in models, status of nobody and login', async () => {
   const home = await freshDir()
   assert.match((await command(home, ['models'])).stdout, /no model is configured; svc-code login/)
