@@ -1,4 +1,5 @@
 /** Runs a command line: what `main.ts` does with the process's own streams, and tests with theirs. */
+import { RouteMissing } from '../../kernel/errors.ts'
 import { CommandError } from './command-error.ts'
 import { type CommandLine, type CommandName, commandSpecs, type Runner } from './commands.ts'
 import { homeOf } from './deployment.ts'
@@ -50,7 +51,9 @@ export async function execute(args: readonly string[], io: Io): Promise<number> 
     return await run(parsed, io)
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
-    io.err(`svc-code: ${(error as NodeJS.ErrnoException).code === 'EMFILE' ? tooFewDescriptors() : text}\n`)
+    const { code } = error as { readonly code?: unknown }
+    const hint = code === RouteMissing.code ? '; the pack that answers it is not active: svc-code packs says why' : ''
+    io.err(`svc-code: ${code === 'EMFILE' ? tooFewDescriptors() : text}${hint}\n`)
     return error instanceof UsageError ? 2 : error instanceof CommandError ? error.exitCode : 1
   }
 }

@@ -146,3 +146,13 @@ test('a level in SVC_CODE_LOG_LEVEL that is none is warned of', async t => {
   const server = await serveWith(t, { SVC_CODE_HOME: await freshDir(), SVC_CODE_LOG_LEVEL: 'nope' }, '--port', '0')
   assert.match(server.printed(), /^warning: SVC_CODE_LOG_LEVEL nope is unknown: give one of trace, .*; info is used$/m)
 })
+
+test('a command whose pack is not active says where the reason is', async () => {
+  const home = await freshDir()
+  await writeFile(join(home, 'config.toml'), '[packs.config.agent]\nretry_base_ms = "x"\n', { mode: 0o600 })
+
+  const { code, stderr } = await command(home, ['run', '--demo', 'hi'])
+
+  assert.equal(code, 1)
+  assert.match(stderr, /no such route: POST \S+\/prompts; the pack that answers it is not active: svc-code packs says why\n$/)
+})
