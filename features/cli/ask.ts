@@ -73,7 +73,9 @@ async function answered<T>(
   ask: (library: typeof import('@clack/prompts'), asked: Asked) => Promise<T>
 ): Promise<Exclude<T, symbol> | undefined> {
   const library = await import('@clack/prompts')
-  if (process.stderr.columns === 0) process.stderr.columns = 80 // a terminal that does not know its width
+  // A terminal that does not know its size: letters would stand below each other, and all choices but one be hidden.
+  if (process.stderr.columns === 0) process.stderr.columns = 80
+  if (process.stderr.rows === 0) process.stderr.rows = 24
   let interrupted = false
   const look = (_text: unknown, key: { ctrl?: boolean; name?: string } | undefined) => {
     interrupted ||= key?.ctrl === true && key.name === 'c'

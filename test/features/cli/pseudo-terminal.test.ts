@@ -51,9 +51,11 @@ test('Ctrl+D at the question for an approval rejects the call, as Escape does', 
   assert.match(screen, /That did not work: .*That is all you asked for/s)
 })
 
-test('a terminal that says it has no width is taken for one of 80 columns', { timeout: 60_000 }, async () => {
+test('a terminal that says it has no size is taken for one of 80 columns and 24 rows: every choice is seen', {
+  timeout: 60_000
+}, async () => {
   const keys = [['Reject', '\u001b']] as const
-  const { screen } = await type(await freshDir(), ['run', '--demo', 'run date'], keys, 'stty cols 0;')
+  const { screen } = await type(await freshDir(), ['run', '--demo', 'run date'], keys, 'stty cols 0 rows 0;')
 
   assert.match(screen, /The agent asks for Bash/)
 })
