@@ -53,6 +53,11 @@ test('a session that a block deletes was made in it: who copies the block loses 
   for (const { text: lines } of blocks) assert.match(lines, /^S=.*(?:svc-code run|\/sessions -d).*^npx svc-code sessions rm --yes \$S/ms)
 })
 
+test('a block names what it made itself: the skill it calls, the workspace of its session', () => {
+  assert.match(text('docs/extending.md'), /skills\/greet\/SKILL\.md\n.*\n.*skills\/greet:activate/)
+  assert.match(text('docs/approvals.md'), /^W=.*\$U\/sessions\/\$S \|.*\n.*\$W\/trust/m)
+})
+
 for (const page of printing('toml')) {
   test(`${page}: every configuration is read without a remark`, async t => {
     for (const { text: toml, line } of blocksOf(text(page)).filter(block => block.kind === 'toml')) {
