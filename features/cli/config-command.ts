@@ -19,7 +19,7 @@ export const config: Runner = ({ verb, words, flags }, io) =>
     if (key !== undefined && path.length === 0) throw new UsageError(`'${key}' is no key`)
     const before = await unwrap(rest.GET('/api/v1/config'))
     if (verb === 'set') {
-      if (path[0] === 'packs') throw new CommandError('[packs] is read before the server starts: edit it in config.toml')
+      if (path[0] === 'packs') throw new CommandError('[packs] is not set this way: edit it in config.toml, a running server follows')
       await assertRead(client, path)
       const value = asValue(more[0] ?? '')
       if (value === null) throw new UsageError(`null takes nothing out: remove ${key} from config.toml`)

@@ -311,7 +311,7 @@ test('config set refuses a key that nobody reads, with those that are read there
     ['loop_control.max_atempts_per_step', /loop_control\.max_atempts_per_step is no key .*did you mean max_attempts_per_step\?/],
     ['loop_control.foo', /loop_control\.foo is no key .*; loop_control has max_steps_per_turn, /],
     ['providers.a.nobody', /providers\.a\.nobody is no key /],
-    ['packs.config.agent.x', /^svc-code: \[packs\] is read before the server starts: edit it in config\.toml$/m]
+    ['packs.config.agent.x', /^svc-code: \[packs\] is not set this way: edit it in config\.toml, a running server follows$/m]
   ] as const
   for (const [key, words] of cases) {
     const set = await command(home, ['config', 'set', key, '5'])
