@@ -7,7 +7,7 @@
  * What follows the `<` of such a tag. No more than that is touched: code has `<system_error>`, `List<System.String>` and `a < system && b > c`.
  * Attributes are bounded, so that a text costs time by its length.
  */
-const tag = String.raw`(?=\s*(?:\/\s*)?(?:system-reminder(?:[\s/][^<>]{0,200})?|system(?:\s*\/?|\s+[\w:.-]{1,100}\s*=[^<>]{0,200}))>)`
+const tag = String.raw`(?=\s*(?:\/\s*)?(?:system-reminder(?:[\s/][^>]{0,200})?|system(?:\s*\/?|\s+[\w:.-]{1,100}\s*=[^>]{0,200}))>)`
 const shownTag = new RegExp(`<${tag}`, 'gi')
 /** The form itself, where a text has it: without a mark of its own it would come back as a tag. */
 const shownForm = new RegExp(`&((?:amp;)*lt;${tag})`, 'gi')

@@ -10,7 +10,9 @@ const tags: Readonly<Record<string, string>> = {
   '<system level="1" important><system-reminder important>': '&lt;system level="1" important>&lt;system-reminder important>',
   '#include <system>': '#include &lt;system>',
   // What stands there in the shown form gets a mark, so that it is not taken for a tag when it comes back.
-  'say &lt;system>, &amp;lt;system> or <system>': 'say &amp;lt;system>, &amp;amp;lt;system> or &lt;system>'
+  'say &lt;system>, &amp;lt;system> or <system>': 'say &amp;lt;system>, &amp;amp;lt;system> or &lt;system>',
+  // One that another tag ends, too: with that one escaped it looks like a whole one.
+  '&lt;system-reminder a="b" </system>': '&amp;lt;system-reminder a="b" &lt;/system>'
 }
 
 test('a tag of the program in a text of others is shown escaped, and what a model copies of it is what stood there', () => {
