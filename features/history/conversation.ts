@@ -47,6 +47,9 @@ export function newestWaiting(prompts: ReadonlyMap<string, PromptRecord>): Promp
   return [...prompts.values()].findLast(({ status, origin }) => status === 'queued' && isUserInput(origin))
 }
 
+/** In which entry of the index the position of a message is, or one before it. */
+const blockOf = (number: number): number => Math.floor(number / indexStep)
+
 export class Conversation {
   readonly prompts = new Map<string, KnownPrompt>()
   turn: TurnRecord | undefined
@@ -199,9 +202,7 @@ export class Conversation {
 
   /** Where to read the context from: what stays of the messages before is read again. */
   #contextAt({ rest }: Extract<CoreRecord, { type: 'context.compacted' }>, at: number): Conversation['context'] {
-    const block = Math.floor((rest?.from ?? 0) / indexStep)
-    const before = rest && this.index[block]
-    return before === undefined ? { ...this.context, at } : { at: before, message: block * indexStep }
+    return { ...this.context, at: (rest && this.index[blockOf(rest.from)]) ?? at }
   }
 
   #pastText(): void {
@@ -242,7 +243,7 @@ export class Conversation {
   #compacted({ messages, rest }: Extract<CoreRecord, { type: 'context.compacted' }>): void {
     const { from = this.messages, tokens = 0 } = rest ?? {}
     const estimated = messages.reduce((sum, each) => sum + estimateMessage(each), tokens)
-    this.context = { at: -1, message: this.messages - 1 }
+    this.context = { at: -1, message: rest ? Math.min(blockOf(from) * indexStep, this.messages - 1) : this.messages - 1 }
     this.tokens = { measured: 0, since: estimated, sinceAnswer: estimated, estimated }
     this.compactions++
     this.openings = []

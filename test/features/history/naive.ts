@@ -8,6 +8,12 @@ import { eventsOf, session_id } from './world.ts'
 /** What the model sees of these messages, oldest first. */
 export const project = (messages: readonly HistoryMessage[]) => new Projection(messages).read().messages
 
+/** From the first message of this number or a later one on. */
+function behind(all: readonly Numbered[], from: number): readonly Numbered[] {
+  const at = all.findIndex(({ number }) => number >= from)
+  return at < 0 ? [] : all.slice(at)
+}
+
 interface Numbered {
   readonly number: number
   readonly message: HistoryMessage
@@ -58,7 +64,7 @@ export class Naive {
     for (const given of this.records) {
       const record = given as Fields
       if (record.type === 'prompt.accepted') prompts.set(record.prompt_id, record.content)
-      if (record.type === 'context.undone') all = all.filter(({ number }) => number < Number(record.from))
+      if (record.type === 'context.undone') all = all.slice(0, all.length - behind(all, record.from).length)
       const of = (fields: Partial<HistoryMessage>): Numbered => ({
         number: record.number,
         message: {
@@ -77,7 +83,7 @@ export class Naive {
       }
       if (type === 'context.compacted') {
         const messages = record.messages as unknown as Partial<HistoryMessage>[]
-        if (isContext) all = messages.map(of)
+        if (isContext) all = [...messages.map(of), ...(record.rest ? behind(all, record.rest.from) : [])]
         else all.push(of(messages.at(-1) ?? {}))
       }
     }
