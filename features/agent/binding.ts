@@ -52,6 +52,8 @@ export class AgentBinding {
   #settings: AgentSettings
   /** One change after the other: each begins with what the one before made. Never rejects. */
   #changing: Promise<unknown> = Promise.resolve()
+  /** The disk refused what the agent is bound to. */
+  #unsaved = false
   /** Rendered last, and recorded. */
   #rendered: RenderedPrompt | undefined
 
@@ -120,7 +122,7 @@ export class AgentBinding {
     await this.#changing
     try {
       const settings = bound(this.settings, this.#deps.llm)
-      if (!sameSettings(settings, this.#settings)) this.#record(settings)
+      if (this.#unsaved || !sameSettings(settings, this.#settings)) this.#record(settings)
       this.#settings = settings
       const profile = this.#limitTools()
       const warnings = profile ? await this.#render(profile, records, await looked) : []
@@ -139,7 +141,9 @@ export class AgentBinding {
   /** At once, so that no later change stands before it on record; the turn need not wait. */
   #record(settings: AgentSettings): void {
     const { log } = this.#deps
+    this.#unsaved = false
     this.#history.append(settingsRecord.of(settings)).catch((err: unknown) => {
+      this.#unsaved = true
       log.error({ err, session_id: this.#host.session.id }, 'what an agent is bound to could not be saved')
     })
   }

@@ -373,3 +373,22 @@ test('a result that came last is on record although one before it was refused', 
   assert.deepEqual(results, ['c2'])
   assert.equal((await agent.call(readSession, { params: { session_id: agent.session_id } })).data.last_turn_reason, 'failed')
 })
+
+test('what an agent is bound to is saved with a later turn when the disk refused it', async t => {
+  let refuses = true
+  const history = historyOnDisk(([...records]) => {
+    if (!refuses || !records.some(({ type }) => type === 'agent.settings')) return
+    refuses = false
+    throw new AppError(PersistenceFailed)
+  })
+  const agent = await startAgent(t, scriptedLlm('one', 'two'), { history })
+  await agent.prompt('first')
+  await agent.settled(1)
+  await agent.prompt('second')
+  await agent.settled(2)
+  const kept = (await wireOf(agent)).filter(({ type }) => type === 'agent.settings')
+  assert.deepEqual(
+    kept.map(({ model, profile }) => [model, profile]),
+    [['test', 'agent']]
+  )
+})
