@@ -161,7 +161,7 @@ for (const early of [false, true]) {
     const writer = definePack({
       name: 'writer',
       needs: { sessions: Sessions, histories: Histories },
-      setup(ctx, { sessions, histories }) {
+      setup(_ctx, { sessions, histories }) {
         const write = async (session: Session) => {
           const host = session.agent(agent_id)
           if (host) await (await histories.of(host)).append({ type: 'writer.noted' })

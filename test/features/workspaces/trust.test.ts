@@ -19,7 +19,7 @@ test('trust is off until given, survives a restart, and its listeners hear chang
   const listener = definePack({
     name: 'listener',
     needs: { workspaces: Workspaces },
-    setup: (ctx, services) => {
+    setup: (_ctx, services) => {
       services.workspaces.onTrustChange((id, trusted) => heard.push([id, trusted]))
     }
   })
