@@ -26,6 +26,11 @@ export interface ConnectPorts extends TransportPorts {
   readonly startupMs: () => number
 }
 
+/** The server knows nothing of the session any more, and did nothing (MCP specification, Session Management). */
+export class SessionGone extends Error {
+  override readonly name = 'SessionGone'
+}
+
 export interface CallOptions extends RunningCall {
   readonly signal: AbortSignal
   readonly progress: (update: { readonly text?: string; readonly percent?: number }) => void
@@ -33,7 +38,7 @@ export interface CallOptions extends RunningCall {
 
 export interface Connection {
   readonly listed: Listed
-  /** Resolves with what the server answered, of whatever shape. Rejects with NeedsAuth when its login does not hold any more. */
+  /** Resolves with what the server answered, of whatever shape. Rejects with NeedsAuth when its login does not hold any more, with SessionGone. */
   call(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<Readonly<Record<string, unknown>>>
   /** Lists the tools anew; whether they are others. */
   refresh(): Promise<boolean>
@@ -124,7 +129,8 @@ export async function connect(
           return client
             .request(request, sdk.ResultSchema, { signal, timeout: longest, onprogress })
             .catch((error: unknown) => {
-              throw wantsLogin(error) ? new NeedsAuth(wanted, { cause: error }) : error
+              if (wantsLogin(error)) throw new NeedsAuth(wanted, { cause: error })
+              throw isStatus(error, 404) ? new SessionGone('the server has ended the session', { cause: error }) : error
             })
             .finally(end)
         }),
@@ -148,8 +154,13 @@ export async function connect(
 const wanted = 'the server wants a login'
 
 function wantsLogin(error: unknown): boolean {
+  return (error as Error).name === 'UnauthorizedError' || isStatus(error, 401)
+}
+
+/** An answer of this HTTP status. Codes of an McpError are the server's own. */
+function isStatus(error: unknown, status: number): boolean {
   const { code, name } = error as Error & { readonly code?: unknown }
-  return name === 'UnauthorizedError' || (code === 401 && name !== 'McpError') // that one is the server's own
+  return code === status && name !== 'McpError'
 }
 
 /** The library's own limit never comes first: the signal does. */

@@ -1,6 +1,6 @@
 /** A configured server in one workspace: starts, tells how it is, comes back after it was lost, and ends. */
 import { firstAbort, type Logger } from '../../kernel/index.ts'
-import { type CallOptions, type Connection, type ConnectPorts, connect, NeedsAuth } from './connection.ts'
+import { type CallOptions, type Connection, type ConnectPorts, connect, NeedsAuth, SessionGone } from './connection.ts'
 import type { Entry } from './layers.ts'
 import type { McpTool } from './listing.ts'
 import { paced } from './paced.ts'
@@ -119,6 +119,12 @@ export class McpServer {
       if (error instanceof NeedsAuth) {
         this.#refused(connection, error.message)
         throw new Error(`The MCP server ${this.name} wants a login: the one that there was does not hold any more.`)
+      }
+      if (error instanceof SessionGone) {
+        void this.restart()
+        throw new Error(
+          `The MCP server ${this.name} has ended its session and did nothing; it is being connected anew: call the tool again.`
+        )
       }
       void this.#probe(connection)
       throw error

@@ -377,6 +377,18 @@ test('an answer that was cut is resumed, and one that cannot be ends its call at
   assert.deepEqual(resumed, ['whole', 'ended', 'cut', 'cut'])
 })
 
+test('a server that has ended its session is connected anew at once', async t => {
+  let calls = 0
+  const { url } = await answering(t, ({ id }, reply) => {
+    if (calls++ === 0) reply.writeHead(404).end()
+    else reply.end(JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'all' }] } }))
+  })
+  const scene = await start(t, { site: { url } })
+  const [gone] = await scene.run(['mcp__site__whole'])
+  assert.equal(gone?.output, 'The MCP server site has ended its session and did nothing; it is being connected anew: call the tool again.')
+  assert.equal((await scene.run(['mcp__site__whole']))[0]?.output, 'all')
+})
+
 test('a call over HTTP that is given up leaves no connection open', async t => {
   const closed: Promise<unknown>[] = []
   const { url } = await answering(t, ({ params: { name } }, reply) => {
