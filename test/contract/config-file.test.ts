@@ -77,6 +77,23 @@ test('a link that comes later is followed: edits where it leads are noticed, and
   assert.equal(await readFile(real, 'utf8'), 'default_model = "c"\nplan_mode = true\n')
 })
 
+test('what a link leads to is noticed when it goes, and when it comes again, with its directory', async t => {
+  const scene = await configScene(t, 'default_model = "a"\n')
+  const next = await watching(scene)
+  const first = next()
+  await replacements['replaced by a link']!(scene.path)
+  await first
+  const dir = join(scene.home, 'dotfiles')
+
+  const gone = next()
+  await rm(dir, { recursive: true })
+  assert.equal((await gone).config.default_model, undefined)
+  const again = next()
+  await mkdir(dir)
+  await writeFile(join(dir, 'mine.toml'), 'default_model = "c"\n')
+  assert.equal((await again).config.default_model, 'c')
+})
+
 test('a file that goes takes its values with it, and the next patch makes a new one', async t => {
   const scene = await configScene(t, 'default_model = "a"\ntelemetry = true\n')
   const next = await watching(scene)
