@@ -172,7 +172,11 @@ export default definePack({
       return entries.map(({ name }, at) => ({ name, authStatus: found[at]?.authStatus ?? 'unavailable' }))
     })
 
-    ctx.route(beginAuth, async ({ body, query }) => await flows.begin(await forLogin(query.cwd, body)))
+    ctx.route(beginAuth, async ({ body, query }) => {
+      const begun = await flows.begin(await forLogin(query.cwd, body))
+      if (begun.status === 'already-authorized') mcp.credentialsChanged() // perhaps by a server of the home that told nobody
+      return begun
+    })
     ctx.route(completeAuth, async ({ body: { flowId, timeoutMs = ctx.config.flow_idle_ms }, signal }) => {
       await flows.complete(flowId, timeoutMs, signal)
       return null

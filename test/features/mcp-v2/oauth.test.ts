@@ -62,6 +62,15 @@ test('a login goes through discovery, registration and the browser, and its tool
   assert.match(await readFile(join(dir, file), 'utf8'), /refresh-/)
 })
 
+test('a login that another process got counts here when somebody begins one', async t => {
+  const scene = await start(t)
+  const other = await startMcp(t, { site: { url: scene.site.url } }, { packs: [mcpV2], home: scene.home })
+  await other.status('site', 'needs-auth')
+  await signIn(scene)
+  assert.deepEqual((await other.call(beginAuth, { body: { source: 'global', name: 'site' } })).data, { status: 'already-authorized' })
+  await other.status('site', 'connected')
+})
+
 test('the metadata is taken from where the refusal of the server says, and so is the scope', async t => {
   const scene = await start(t)
   scene.site.metadata = '/tenant/a/of-this-resource'
