@@ -120,19 +120,28 @@ export interface Output {
   readonly cut: boolean
 }
 
-/** What git prints, at most `bytes` of it. `codes`: exit codes that are no failure. Throws GitUnavailable (40908) for every other one. */
-export function collect(repository: Repository, args: readonly string[], signal: AbortSignal, bytes: number, codes = [0]): Promise<Output> {
+/** What git prints, at most `bytes` of it. `codes`: exit codes that are no failure; `input`: what git reads. Throws GitUnavailable (40908) for every other one. */
+export function collect(
+  repository: Repository,
+  args: readonly string[],
+  signal: AbortSignal,
+  bytes: number,
+  codes = [0],
+  input?: string
+): Promise<Output> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
     const { cwd, env, top } = repository
     const child = spawn('git', ['--no-pager', ...args], {
       cwd,
       env,
-      stdio: ['ignore', 'pipe', 'ignore'],
+      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'ignore'],
       detached: true,
       windowsHide: true
     })
     runBehind(child)
+    child.stdin?.on('error', () => undefined) // it has ended, and says why
+    child.stdin?.end(input)
     const chunks: Buffer[] = []
     let size = 0
     let refusal: string | undefined
@@ -151,7 +160,7 @@ export function collect(repository: Repository, args: readonly string[], signal:
     const look = { root: top, above: [], reader: 'git' } as const
     const endLook = lookBehind(look, () => refuse('a file that git reads for its rules is too large'))
     signal.addEventListener('abort', stop, { once: true })
-    child.stdout.on('data', (chunk: Buffer) => {
+    child.stdout!.on('data', (chunk: Buffer) => {
       if (size > bytes) return
       size += chunk.length
       chunks.push(chunk)

@@ -61,9 +61,8 @@ async function changes(repository: Repository, root: Root, inside: string, signa
   const listed = await collect(repository, ['diff', ...options, '--raw', '--no-renames', '-z', 'HEAD', '--', inside], signal, LISTED_BYTES)
   const changed = new Set([...fieldsOf(listed.text)].filter((_, at) => at % 2 === 1)) // each behind its modes and ids
   if (changed.size === 0) return { text: '', cut: listed.cut }
-  return await withCopies(repository, root, changed, signal, async ({ tree, paths, cut }) => {
+  return await withCopies(repository, root, changed, signal, async ({ repository: copied, paths, cut }) => {
     if (paths.length === 0) return { text: '', cut }
-    const copied = { ...repository, env: { ...repository.env, GIT_WORK_TREE: tree } }
     const args = ['diff', ...options, '--find-renames', ...labels(repository, root), 'HEAD', '--', ...paths]
     const shown = await collect(copied, args, signal, MAX_BYTES)
     return { text: shown.text, cut: cut || shown.cut || listed.cut }

@@ -2,12 +2,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { searchEngine } from '../../features/file-search/index.ts'
 import { type BenchServer, startServer } from './processes.ts'
 import { median, type Row, repeat, spread } from './table.ts'
 
 const folders = 1_000
+const packages = 40
 const filesPerFolder = 99
 const words = [
   'user',
@@ -69,6 +70,7 @@ export async function files(runs: number): Promise<Row[]> {
     for (let n = 0; n < 50; n++) await writeFile(join(server.workspace, folderOf(n), `changed-${n}.ts`), 'changed\n')
     for (let n = 0; n < 50; n++) await writeFile(join(server.workspace, folderOf(n), nameOf(n, 0)), 'changed\n')
     const changed = await statusRow('git_status, 100 changes', server, runs, status, true)
+    const diff = await diffRow(server, runs, path => watch.timed(() => ask('diff', { path })))
     const { delay } = watch
     return [
       { what: 'fs:search, first, 100,000 files', ours: cold, unit: 'ms', budget: '' },
@@ -79,7 +81,8 @@ export async function files(runs: number): Promise<Row[]> {
       row('fs:list of 1,000 entries', list, 10),
       clean,
       changed,
-      { what: '  loop delay during grep, lists and status', ours: delay, unit: 'ms', budget: '< 20', holds: delay < 20 }
+      diff,
+      { what: '  loop delay during grep, lists, status and diffs', ours: delay, unit: 'ms', budget: '< 20', holds: delay < 20 }
     ]
   } finally {
     await server.stop()
@@ -146,6 +149,31 @@ async function statusRow(
   }
 }
 
+/** A directory in which 2,000 files changed: git compares copies of them. */
+async function diffRow({ workspace }: BenchServer, runs: number, ask: (path: string) => Promise<number>): Promise<Row> {
+  for (let n = 0; n < 2_000; n++) {
+    const folder = packages * (n % (folders / packages))
+    await writeFile(join(workspace, folderOf(folder), nameOf(folder, Math.floor((n * packages) / folders))), `changed ${n}\n`)
+  }
+  const top = dirname(folderOf(0))
+  const git = () => run('git', ['--no-optional-locks', 'diff', 'HEAD', '--', top], workspace)
+  const [ours, floor] = await alternating(
+    runs,
+    () => ask(top),
+    () => timed(git)
+  )
+  const [value, alone] = [median(ours), median(floor)]
+  return {
+    what: 'fs:diff of a directory with 2,000 changed files (floor: git)',
+    ours: value,
+    floor: alone,
+    spread: spread(ours),
+    unit: 'ms',
+    budget: '<= 4x',
+    holds: value <= alone * 4
+  }
+}
+
 /** Times both in turns, so that what else the machine does shows in both. */
 async function alternating(runs: number, one: () => Promise<number>, two: () => Promise<number>): Promise<readonly [number[], number[]]> {
   const [first, second]: [number[], number[]] = [[], []]
@@ -188,7 +216,7 @@ async function run(program: string, args: readonly string[], cwd: string): Promi
 }
 
 const wordAt = (n: number) => words[n % words.length]!
-const folderOf = (n: number) => join(`pkg${n % 40}`, `${wordAt(n)}-${n}`)
+const folderOf = (n: number) => join(`pkg${n % packages}`, `${wordAt(n)}-${n}`)
 const nameOf = (folder: number, n: number) => `${wordAt(n + folder)}-${wordAt(n * 7 + folder * 3)}${n}.${n % 9 === 0 ? 'md' : 'ts'}`
 
 async function makeTree(root: string): Promise<void> {

@@ -1,9 +1,11 @@
 /** Diffs of directories and of unusual places: what git says of them, and nothing from outside of the workspace. */
 import assert from 'node:assert/strict'
-import { lstatSync } from 'node:fs'
+import { lstatSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { repositoryAt } from '../../../features/git/command.ts'
+import { withCopies } from '../../../features/git/copies.ts'
 import { temporaryName } from '../../../kernel/index.ts'
 import { repository, run, setEnv } from './scene.ts'
 
@@ -118,6 +120,43 @@ test('a file that is too large to be compared is left out, and the answer says s
   const { diff, truncated } = (await ask('diff', { path: '.' })).data
   assert.deepEqual([diff.match(/^diff .*/gm), truncated], [['diff --git a/small b/small'], true])
   assert.deepEqual((await ask('diff', { path: 'large' })).data, { path: 'large', diff: '', truncated: true })
+})
+
+test('a link that becomes a directory while copies are made leads no copy elsewhere', async t => {
+  const { put, commit, cwd, dir } = await repository(t)
+  const paths = Array.from({ length: 100 }, (_, n) => `f${n}`)
+  for (const path of paths) await put(path, 'x\n')
+  await mkdir(join(dir, 'elsewhere'))
+  await symlink(join(dir, 'elsewhere'), join(cwd, 'swapped'))
+  commit()
+  const top = await repositoryAt(cwd, new AbortController().signal)
+  let looks = 0
+  const { signal } = new AbortController()
+  signal.throwIfAborted = () => {
+    if (++looks !== 80) return
+    unlinkSync(join(cwd, 'swapped'))
+    mkdirSync(join(cwd, 'swapped'))
+    writeFileSync(join(cwd, 'swapped/file'), 'copied\n')
+  }
+  const root = { path: cwd, real: cwd }
+  const all = ['swapped', ...paths, 'swapped/file']
+  const copied = await withCopies(
+    top,
+    root,
+    all,
+    signal,
+    async ({ repository }) => await readdir(join(String(repository.env.GIT_WORK_TREE), 'swapped'))
+  )
+  assert.deepEqual([copied, await readdir(join(dir, 'elsewhere'))], [['file'], []])
+})
+
+test('a diff of many files is not cut, and shows each', async t => {
+  const { ask, put, commit } = await repository(t)
+  for (let n = 0; n < 300; n++) await put(`d${n % 7}/f${n}`, `${n}\n`)
+  commit()
+  for (let n = 0; n < 300; n++) await put(`d${n % 7}/f${n}`, `new ${n}\n`)
+  const { diff, truncated } = (await ask('diff', { path: '.' })).data
+  assert.deepEqual([diff.match(/^\+new \d+$/gm).length, truncated], [300, false])
 })
 
 test('a diff leaves no copies behind', async t => {
