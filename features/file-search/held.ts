@@ -33,7 +33,7 @@ export interface HeldFile {
 export async function holdFile(path: string): Promise<HeldFile | undefined> {
   if (!canHold) return await foundFile(path)
   for (let attempt = 1; attempt <= REPLACED; attempt++) {
-    const fd = await opened(path).catch(orNothing)
+    const fd = await openPath(path).catch(orNothing)
     if (fd === undefined) return undefined
     const { place, stats } = factsOf(fd)
     if (stats?.isFile() && place === path) return { at: heldAt(fd), fd, size: stats.size, close: () => closeSync(fd) }
@@ -43,7 +43,8 @@ export async function holdFile(path: string): Promise<HeldFile | undefined> {
   return undefined
 }
 
-const opened = promisify((path: string, done: (error: Error | null, fd: number) => void) => open(path, O_PATH, done))
+/** The descriptor of a name; close it yourself. */
+export const openPath = promisify((path: string, done: (error: Error | null, fd: number) => void) => open(path, O_PATH, done))
 
 /** Of what is open the system knows this without the disk. */
 function factsOf(fd: number): { readonly place?: string; readonly stats?: Stats } {

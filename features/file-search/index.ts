@@ -13,7 +13,7 @@ export {
   type SearchEngine
 } from './engine.ts'
 export { anyGlob, globOf } from './globs.ts'
-export { canHold, heldAt, O_PATH } from './held.ts'
+export { canHold, heldAt, openPath } from './held.ts'
 export { IgnoreRules, isNamed, rulesAmong, VCS_DIRS } from './ignore-rules.ts'
 export { searchEngine } from './machine.ts'
 export { assertLocal, type Root, rootAt, rootOf, workspaceDirectory } from './place.ts'

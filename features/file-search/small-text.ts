@@ -1,6 +1,6 @@
 /** Small files that others may replace at any moment by something that would hold up whoever opens it. */
-import { constants, type Stats } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, open, read, type Stats } from 'node:fs'
+import { promisify } from 'node:util'
 import { lookAt } from '../../kernel/index.ts'
 
 /**
@@ -10,15 +10,20 @@ import { lookAt } from '../../kernel/index.ts'
 export async function smallText(path: string, most: number): Promise<string | undefined> {
   const fits = (facts: Stats | undefined) => facts?.isFile() === true && facts.size <= most
   if (!fits(await lookAt(path))) return undefined
-  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(() => undefined) // gone, or nobody may read it
+  const fd = await openToRead(path).catch(() => undefined) // gone, or nobody may read it
+  if (fd === undefined) return undefined
   try {
-    const facts = await file?.stat()
-    if (!file || !facts || !fits(facts)) return undefined
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(facts.size), 0, facts.size, 0)
+    const facts = fstatSync(fd) // of what is open the system knows it without the disk
+    if (!fits(facts)) return undefined
+    const { buffer, bytesRead } = await bytesOf(fd, Buffer.alloc(facts.size), 0, facts.size, 0)
     return buffer.toString('utf8', 0, bytesRead)
   } catch {
     return undefined // its disk fails
   } finally {
-    await file?.close()
+    closeSync(fd)
   }
 }
+
+const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
+const openToRead = promisify((path: string, done: (error: Error | null, fd: number) => void) => open(path, flags, done))
+const bytesOf = promisify(read)

@@ -2,11 +2,11 @@
  * The border of a workspace. A path is opened without touching what it leads to, where it led is asked of the system, and from then on
  * only what was opened is used: a link that is swapped between the check and the use leads nowhere.
  */
-import type { Stats } from 'node:fs'
+import { closeSync, fstatSync, readlinkSync, type Stats } from 'node:fs'
 import { constants, type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { AppError } from '../../kernel/index.ts'
-import { canHold, heldAt, O_PATH, type Root } from '../file-search/index.ts'
+import { canHold, heldAt, openPath, type Root } from '../file-search/index.ts'
 import { isInside, leadsTo } from '../tools/index.ts'
 import { assertSpelled, PathDenied, PathMissing, PathOutside } from '../workspaces/index.ts'
 
@@ -24,28 +24,32 @@ export class Pin {
   readonly real: string
   /** What it leads to, links followed. */
   readonly stats: Stats
-  readonly #handle: FileHandle | undefined
+  /** O_PATH; -1 once it is closed; undefined where nothing is held. */
+  #fd: number | undefined
 
-  constructor(path: string, real: string, stats: Stats, handle: FileHandle | undefined) {
+  constructor(path: string, real: string, stats: Stats, fd: number | undefined) {
     this.path = path
     this.real = real
     this.stats = stats
-    this.#handle = handle
+    this.#fd = fd
   }
 
   /** The path to use: leads to what was checked, whatever happened to its name. */
   get at(): string {
-    return this.#handle ? heldAt(this.#handle.fd) : this.real
+    return this.#fd === undefined ? this.real : heldAt(this.#fd)
   }
 
   /** Opens a regular file for reading; close it yourself. Throws PathDenied (40411), PathMissing (40409). */
   async open(): Promise<FileHandle> {
-    const flags = constants.O_RDONLY | (this.#handle ? 0 : constants.O_NOFOLLOW) | constants.O_NONBLOCK
+    const flags = constants.O_RDONLY | (this.#fd === undefined ? constants.O_NOFOLLOW : 0) | constants.O_NONBLOCK
     return await open(this.at, flags).catch((error: unknown) => Promise.reject(translated(error, this.path)))
   }
 
   async close(): Promise<void> {
-    await this.#handle?.close()
+    const fd = this.#fd
+    if (fd === undefined || fd < 0) return
+    this.#fd = -1
+    closeSync(fd)
   }
 }
 
@@ -70,21 +74,22 @@ export async function pin(root: Root, path: string): Promise<Pin> {
     return new Pin(path, real, await lstat(real).catch((error: unknown) => Promise.reject(translated(error, path))), undefined)
   }
   for (let attempt = 1; ; attempt++) {
-    const handle = await open(full, O_PATH).catch(async (error: unknown) => {
+    const fd = await openPath(full).catch(async (error: unknown) => {
       await realInside(root, path) // one that leads out says so, also when nothing is there
       throw translated(error, path)
     })
     let held = false
     try {
-      const [real, stats] = await Promise.all([readlink(heldAt(handle.fd)), handle.stat()])
+      // Of what is open the system knows this without the disk.
+      const [real, stats] = [readlinkSync(heldAt(fd)), fstatSync(fd)]
       // Without a name any more: removed, or replaced by something that has it now.
       if (stats.nlink === 0 && attempt < REPLACED) continue
       if (!isInside(real, root.real)) throw stats.nlink === 0 ? missing(path) : outside(path)
       if (stats.nlink === 0) throw missing(path)
       held = true
-      return new Pin(path, real, stats, handle)
+      return new Pin(path, real, stats, fd)
     } finally {
-      if (!held) await handle.close()
+      if (!held) closeSync(fd)
     }
   }
 }

@@ -73,14 +73,9 @@ export async function withTarget(entry: Entry, place: string): Promise<Entry> {
 
 /** Without what a link says. */
 export function plainEntry(path: string, name: string, stats: Stats): Entry {
-  return {
-    path,
-    name,
-    kind: stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'symlink' : 'file',
-    ...(stats.isFile() ? { size: stats.size } : {}),
-    modified_at: timeOf(stats),
-    etag: fileEtag(stats)
-  }
+  const [modified_at, etag] = [timeOf(stats), fileEtag(stats)]
+  if (stats.isFile()) return { path, name, kind: 'file', size: stats.size, modified_at, etag }
+  return { path, name, kind: stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'symlink' : 'file', modified_at, etag }
 }
 
 /** Years that a time of the wire can show: 0 to 9999. */
