@@ -35,6 +35,14 @@ export interface FileOps {
 /** Types of file systems (`statfs`) in which the kernel makes all files, whatever the mode of a directory says: proc and sysfs. */
 const kernelFiles = [0x9fa0, 0x62656572]
 
+/**
+ * Without waiting for whoever is at the other end: a pipe may take the place of a file that was looked at, and a thread of the server would wait
+ * there for ever. The library takes numbers, whatever its types say.
+ */
+const noWait = constants.O_NONBLOCK ?? 0
+const atOnce = constants.O_RDONLY | noWait
+const atEndAtOnce = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | noWait
+
 const mayWrite = (path: string) =>
   access(path, constants.W_OK).then(
     () => true,
@@ -63,8 +71,8 @@ export const nodeFileOps: FileOps = {
     const found = await statfs(path).catch(() => undefined) // not every system tells
     return found === undefined || !kernelFiles.includes(found.type)
   },
-  read: (path, signal) => createReadStream(path, { highWaterMark: 256 * 1024, signal }) as AsyncIterable<Buffer>,
-  readAll: path => readFile(path),
+  read: (path, signal) => createReadStream(path, { flags: atOnce as never, highWaterMark: 256 * 1024, signal }) as AsyncIterable<Buffer>,
+  readAll: path => readFile(path, { flag: atOnce }),
   async replace(path, content) {
     await mkdir(dirname(path), { recursive: true })
     const old = await stat(path).catch(() => undefined) // absent: a new file
@@ -78,7 +86,7 @@ export const nodeFileOps: FileOps = {
   },
   async append(path, content) {
     await mkdir(dirname(path), { recursive: true })
-    await appendFile(path, content)
+    await appendFile(path, content, { flag: atEndAtOnce })
   }
 }
 
