@@ -1,6 +1,7 @@
 /** Looks for pipes and endless files in the place of ignore files, again and again while a program runs. In its own thread: trees are large. */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
-import { dirname, isAbsolute, join } from 'node:path'
+import { homedir } from 'node:os'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { canHold, heldAt, O_PATH } from './held.ts'
 import { runBehind } from './priority.ts'
@@ -20,8 +21,12 @@ export type SpecialKind = 'pipe' | 'endless'
 const LARGEST = 64 * 1024 * 1024
 /** A file that says where a repository is has no more. */
 const LINK_BYTES = 4096
+const CONFIG_BYTES = 256 * 1024
 /** Who waits at a pipe is helped so often, and the next look comes so much later; each pause is twice the one before, ms. */
 const [HELP_MS, AGAIN_MS] = [2, 1000]
+
+/** A pipe may take the place of a file after the look. */
+const atOnce = { encoding: 'utf8', flag: (constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)) as never } as const
 
 /** What is read in every directory, and in a repository; git reads everything in its own. */
 const names = {
@@ -85,6 +90,7 @@ class Specials {
     }
     const place = repositoryAt(git)
     if (place !== git) this.#whole(place)
+    for (const named of namedBy(join(place, 'config'))) for (const from of [place, dirname(git)]) this.#judge(resolve(from, named))
   }
 
   /** Everything below a directory. */
@@ -143,10 +149,22 @@ function repositoryAt(git: string): string {
   try {
     const stats = statSync(git)
     if (!stats.isFile() || stats.size > LINK_BYTES) return git
-    const place = /^gitdir: (.+)$/m.exec(readFileSync(git, 'utf8'))?.[1]?.trim()
+    const place = /^gitdir: (.+)$/m.exec(readFileSync(git, atOnce))?.[1]?.trim()
     return place === undefined ? git : isAbsolute(place) ? place : join(dirname(git), place)
   } catch {
     return git
+  }
+}
+
+/** Files that the configuration of a repository has git read. */
+function namedBy(config: string): string[] {
+  try {
+    const stats = statSync(config)
+    if (!stats.isFile() || stats.size > CONFIG_BYTES) return []
+    const named = readFileSync(config, atOnce).matchAll(/(?:^|\])\s*(?:excludesfile|attributesfile|path)\s*=\s*"?([^"\n#;]+?)"?\s*$/gim)
+    return Array.from(named, ([, path = '']) => path.replace(/^~(?=\/)/, homedir()))
+  } catch {
+    return [] // gone, or nobody may read it
   }
 }
 

@@ -44,6 +44,18 @@ test('a pipe in a repository that lies elsewhere is found, too', soon, async t =
   assert.deepEqual((await ask('git_status')).code, 0)
 })
 
+for (const key of ['core.excludesFile', 'core.attributesFile', 'include.path'])
+  test(`a pipe that the configuration of a repository names as its ${key} holds git up no longer`, soon, async t => {
+    const { ask, put, dir, commit, run } = await repository(t)
+    await put('a', 'one\n')
+    commit()
+    await put('a', 'two\n')
+    run('config', key, join(dir, 'named'))
+    pipe(join(dir, 'named'))
+    const { code, data } = await ask('git_status')
+    assert.deepEqual([code, data?.entries], [0, { a: 'modified' }])
+  })
+
 test('many pipes in the place of ignore files hold git up no longer than one', soon, async t => {
   const { ask, put, cwd, commit } = await repository(t)
   await put('a', 'one\n')
