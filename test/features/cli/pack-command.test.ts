@@ -105,6 +105,9 @@ test('while an author edits, the pack is swapped without a restart, and a broken
   await writeFile(join(place, 'pack.mjs'), 'export default (')
   await said(/^still the version before: .*pack\.mjs/m)
   assert.equal(await words(), 'two')
+  await writeFile(join(home, 'config.toml'), '[packs.config.cron]\npoll_ms = 2000\n', { mode: 0o600 })
+  await said(/packs changed with config\.toml: .*~cron/)
+  assert.equal(await words(), 'two', 'an edit of the configuration does not bring the broken one')
 })
 
 test('packs are added by path and as a tarball, and removed, while the server runs and sessions live on', async t => {
