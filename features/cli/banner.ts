@@ -20,9 +20,10 @@ interface BannerFacts {
 
 /** The lines in front of which the server is ready; `stop` is the last of them. */
 export async function banner(kernel: Kernel, facts: BannerFacts): Promise<string> {
-  const { url, token, taken, demo, offline, bypassed } = facts
+  const { url, token, taken, offline, bypassed } = facts
   const near = reachable(url)
   const features = kernel.features()
+  const demo = facts.demo && features.some(({ name, state }) => name === 'demo-model' && state === 'Active')
   const odd = features.filter(feature => feature.state !== 'Active')
   const page = kernel.routeAt('GET', '/')
   const lines = [
@@ -30,7 +31,7 @@ export async function banner(kernel: Kernel, facts: BannerFacts): Promise<string
     ...(taken ? [`  port    ${taken.port} is taken${ownerOf(taken)}; this is the next free one`] : []),
     '',
     ...(page && !page.fallback ? [`  open    ${near}/#token=${token}`] : [`  token   ${token}`]),
-    ...(await modelLines(kernel, facts)),
+    ...(await modelLines(kernel, { ...facts, demo })),
     `  home    ${kernel.home}`,
     `  packs   ${features.length - odd.length} active${odd.length > 0 ? `, ${odd.length} not:` : ''}`,
     ...odd.map(feature => `          ${feature.name} is ${feature.state}: ${why(feature)}`),

@@ -22,13 +22,16 @@ export interface Deployment extends Isolation {
   readonly faults?: { readonly limit: number; readonly within_s: number } | undefined
 }
 
-/** `--home`, else SVC_CODE_HOME, else `~/.svc-code`; absolute. Throws when the user has no home directory to put it in. */
+/**
+ * `--home`, else SVC_CODE_HOME, else `~/.svc-code`; absolute. A `~/` that no shell has replaced (`--home=~/x`, a file of variables) is the user's.
+ * Throws when it is needed and the user has no home directory.
+ */
 export function homeOf(flags: FlagValues, env: NodeJS.ProcessEnv): string {
-  const given = flags.home ?? env.SVC_CODE_HOME
-  if (given) return resolve(given)
+  const given = flags.home || env.SVC_CODE_HOME || '~/.svc-code'
+  if (given !== '~' && !given.startsWith('~/')) return resolve(given)
   const user = knownHome()
   if (user === undefined) throw new Error('HOME is empty, not set or no absolute path: name the home with --home or SVC_CODE_HOME')
-  return join(user, '.svc-code')
+  return join(user, given.slice(2))
 }
 
 /** Comma-separated environment value as a list. */

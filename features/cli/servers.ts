@@ -98,11 +98,17 @@ export async function withServer<T>(
     io.env,
     async kernel => {
       const { url } = kernel.address
+      if (options.visible) warnOfFailed(kernel, io)
       const client = clientAt(home, url)
       return await warned({ url, client, instance: undefined }, io, use).finally(() => client.close())
     },
     options
   )
+}
+
+/** What a start would say of its packs. Those that wait do so for one of these, or for one that was left out. */
+function warnOfFailed(kernel: Kernel, { err }: Io): void {
+  for (const { name, state, meta } of kernel.features()) if (state === 'Failed') err(`warning: pack ${name} failed: ${meta.error ?? ''}\n`)
 }
 
 /** What of the configuration the server does not use explains answers that would puzzle. */

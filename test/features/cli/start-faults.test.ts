@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { homeOf } from '../../../features/cli/deployment.ts'
+import { homeOfUser } from '../../../kernel/home.ts'
 import { run, runWith, serve, serveWith } from '../../helpers/cli.ts'
 import { command } from '../../helpers/cli-io.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -155,4 +157,24 @@ test('a command whose pack is not active says where the reason is', async () => 
 
   assert.equal(code, 1)
   assert.match(stderr, /no such route: POST \S+\/prompts; the pack that answers it is not active: svc-code packs says why\n$/)
+})
+
+test('run says which packs failed when it starts a server of its own', async () => {
+  const home = await freshDir()
+
+  const { code, stderr } = await command(home, ['run', '--demo', '--pack', './nofile.js', 'hi'])
+
+  assert.equal(code, 0)
+  assert.match(stderr, /^warning: pack nofile failed: \.\/nofile\.js: there is no file .*nofile\.js\n/)
+})
+
+test('a ~/ in the name of a home that no shell has replaced is the home directory of the user', () => {
+  assert.equal(homeOf({ home: '~/x' }, {}), join(homeOfUser(), 'x'))
+  assert.equal(homeOf({}, { SVC_CODE_HOME: '~/x' }), join(homeOfUser(), 'x'))
+  assert.equal(homeOf({}, {}), join(homeOfUser(), '.svc-code'))
+})
+
+test('a start names the demo model only while its pack is there', async t => {
+  const { printed } = await serve(t, await freshDir(), '--port', '0', '--demo', '--disable', 'demo-model')
+  assert.doesNotMatch(printed(), /demo\/demo|^ {2}try /m)
 })
