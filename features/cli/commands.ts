@@ -78,7 +78,7 @@ const commands = {
     ],
     notes: `Packs per deployment can also stand in <home>/config.toml:
   [packs]
-  load = ["./my-pack.js"]
+  load = ["./my-pack.mjs"]
   disable = ["tools-shell"]
   require = ["agent"]
   isolate = ["my-pack"]              runs in a process of its own
@@ -90,7 +90,7 @@ const commands = {
       ['svc-code', 'listen on 127.0.0.1:58627'],
       ['svc-code --demo', 'with a model that needs no key and no network'],
       ['svc-code --port 0 --home ./trial', 'on any free port, with its data in ./trial'],
-      ['svc-code --pack ./hello.js --disable tools-shell', 'with a pack of your own, and without one of ours']
+      ['svc-code --pack ./hello.mjs --disable tools-shell', 'with a pack of your own, and without one of ours']
     ]
   },
   run: {
@@ -250,7 +250,7 @@ With --model that model of the provider becomes the default one; without it, one
     examples: [
       ['svc-code pack new ../weather', 'a pack to begin with'],
       ['svc-code pack test', 'the pack of this directory'],
-      ['svc-code pack check ./hello.js', 'the pack of a file'],
+      ['svc-code pack check ./hello.mjs', 'the pack of a file'],
       ['svc-code pack dev --port 58700', 'try it while you write it'],
       ['svc-code pack add ./svc-code-weather-0.1.0.tgz', 'for good'],
       ['svc-code pack unload tools-web', 'out of the running server, until it stops']

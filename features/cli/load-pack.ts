@@ -133,8 +133,15 @@ async function loadPack(spec: string, from: string, limits: ImportLimits, isolat
   } catch (cause) {
     const reason = cause instanceof Error ? (cause.message.split('\n', 1)[0] ?? '') : String(cause)
     const told = reason.startsWith(place) || /^\/\S+:\d+: /.test(reason) // by the process of the pack, or by what erased types
-    return { spec, from, place, found: new Error(told ? reason : `${await placeOf(cause, place)}: ${reason}`, { cause }) }
+    const text = told ? reason : `${await placeOf(cause, place)}: ${reason}`
+    return { spec, from, place, found: new Error(`${text}${commonJsHint(reason)}`, { cause }) }
   }
+}
+
+/** `npm init` makes packages whose `.js` files are no modules. */
+function commonJsHint(reason: string): string {
+  const isMeant = /Cannot use import statement outside a module|Unexpected token 'export'/.test(reason)
+  return isMeant ? '; name the file .mjs, or put "type": "module" into its package.json' : ''
 }
 
 const origins = new WeakMap<Pack, Origin>()

@@ -18,7 +18,7 @@ export const open: Runner = async ({ flags }, { env, out, err }) => {
   const served = await servesPage(client).finally(() => client.close())
   if (!served)
     throw new CommandError(
-      `the server at ${url} has no web page: a pack brings one (svc-code --pack ./page.js; docs/web-pages.md has that file). Without one there is svc-code run, and svc-code token for programs`
+      `the server at ${url} has no web page: a pack brings one (svc-code --pack ./page.mjs; docs/web-pages.md has that file). Without one there is svc-code run, and svc-code token for programs`
     )
   const address = `${url}/#token=${readToken(home) ?? ''}`
   if (await launched(address, env)) out(`opened ${url}\n`)

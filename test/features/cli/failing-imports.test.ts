@@ -22,7 +22,10 @@ async function featuresOf(files: Readonly<Record<string, string>>, importMs?: nu
     await mkdir(join(dir, name, '..'), { recursive: true })
     await writeFile(join(dir, name), text)
   }
-  const load = [...Object.keys(files).filter(name => !name.startsWith('part')), 'good.mjs'].map(name => ({ spec: `./${name}`, from: dir }))
+  const load = [...Object.keys(files).filter(name => !/^(?:part|package)\b/.test(name)), 'good.mjs'].map(name => ({
+    spec: `./${name}`,
+    from: dir
+  }))
   const packs = await deploymentPacks({ home, load, disable: [], require: [], replace: {}, config: {} }, undefined, importMs)
   const kernel = await createKernel({ home, packs, port: 0, log: { level: 'silent' } })
   await kernel.start()
@@ -49,6 +52,10 @@ const faults: Readonly<Record<string, readonly [files: Record<string, string>, e
   'a syntax error in TypeScript that the pack imports': [
     { 'outer.ts': 'import { b } from "./part.ts"\n', 'part.ts': '\n\nexport const b: number = = 2\n' },
     /^\S+part\.ts:3: [^/]*xpression expected/
+  ],
+  'a module in a package that npm init made': [
+    { 'made.js': 'import "svc-code/kernel"\n', 'package.json': '{ "type": "commonjs" }' },
+    /made\.js:1: Cannot use import .*; name the file \.mjs, or put "type": "module" into its package\.json$/
   ],
   'an end of the process': [{ 'quitter.mjs': '\nprocess.exit(0)\n' }, /quitter\.mjs:2: it called process\.exit\(0\)$/],
   'an end of the process in a file that the pack imports': [
