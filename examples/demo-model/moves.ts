@@ -69,10 +69,17 @@ function report(wish: Wish | undefined, result: Extract<LlmMessage, { role: 'too
     .filter(line => line.trim() !== '')
   if (result.is_error) return `That did not work: ${(lines.at(-1) ?? 'no reason was given').replace(/\.$/, '')}.`
   if (wish?.name === 'Glob' && lines[0]?.startsWith('No files')) return 'There are no files.'
-  if (wish?.name === 'Glob') return `I found ${lines.length} ${lines.length === 1 ? 'file' : 'files'}: ${lines.join(', ')}.`
+  if (wish?.name === 'Glob') return found(lines)
   if (wish?.name === 'Read') return counted(lines.filter(line => /^\s*\d+\t/.test(line)).length)
   if (wish && wish.name !== 'Bash') return `${wish.name} answered: ${lines.join(' ')}.`.replace(/\.\.$/, '.')
   return `The command printed ${lines.length} ${lines.length === 1 ? 'line' : 'lines'}.`
+}
+
+/** The first ten; a last line in brackets says how many there are besides. */
+function found(lines: readonly string[]): string {
+  const files = lines.filter(line => !line.startsWith('('))
+  const more = files.length > 10 || files.length < lines.length ? ', ...' : ''
+  return `I found ${files.length} ${files.length === 1 ? 'file' : 'files'}: ${files.slice(0, 10).join(', ')}${more}.`
 }
 
 /** Read shows numbered lines; what follows them are its own notes. */
