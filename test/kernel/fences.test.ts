@@ -1,7 +1,7 @@
 /** Rules of fences that packs hand in: what becomes of writes when one of them fails. */
 import assert from 'node:assert/strict'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { type DocumentStore, definePack, defineStore, Type } from '../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
@@ -9,7 +9,7 @@ import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
 const notes = defineStore({ name: 'notes', value: Type.Object({ n: Type.Integer() }), kind: 'document' })
 type Rule = Parameters<Parameters<Parameters<typeof definePack>[0]['setup']>[0]['fence']>[0]
 
-async function scene(t: TestContextLike, rule: Rule) {
+async function scene(t: TestContextLike, ...rules: Rule[]) {
   let store: DocumentStore<{ n: number }> | undefined
   const writer = definePack({
     name: 'writer',
@@ -17,7 +17,12 @@ async function scene(t: TestContextLike, rule: Rule) {
       store = ctx.store(notes)
     }
   })
-  const keeper = definePack({ name: 'keeper', setup: ctx => void ctx.fence(rule) })
+  const keeper = definePack({
+    name: 'keeper',
+    setup: ctx => {
+      for (const rule of rules) ctx.fence(rule)
+    }
+  })
   const { kernel } = await startTestKernel(t, { packs: [writer, keeper] })
   const faults = () => Object.fromEntries(kernel.features().map(({ name, meta }) => [name, meta.faults]))
   return { store: store as DocumentStore<{ n: number }>, faults, home: kernel.home }
@@ -65,4 +70,30 @@ test('what a lease guards is deleted and quarantined by its directory, where not
   const left = await readdir(dir)
   assert.deepEqual([left.length, left.find(name => name !== 'lease')?.replace(/-.*/, '')], [2, 'b.json.damaged'])
   assert.deepEqual(await readdir(join(dir, 'lease')), [])
+})
+
+test('of several rules the first that knows a lease of a file counts; one that knows none has no say, also when it fails later', async t => {
+  let fails = false
+  const asked: string[] = []
+  const { store, faults } = await scene(
+    t,
+    () => {
+      if (fails) throw new Error('no idea')
+      return undefined
+    },
+    file => ({
+      check: () => undefined,
+      look: async () => undefined,
+      temporary: async () => {
+        asked.push(basename(file))
+        return `${file}~`
+      },
+      overtaken: false
+    })
+  )
+  await store.put('a', { n: 1 })
+  fails = true
+  await store.put('b', { n: 2 })
+  assert.deepEqual(asked, ['a.json', 'b.json'])
+  assert.equal(faults().keeper?.last, 'rule of fences: no idea')
 })

@@ -129,6 +129,20 @@ test('a session that is being removed has no journal any more', async t => {
   await removed
 })
 
+test('who follows a session that is removed gets what was said of it before', async t => {
+  const { hub, connect } = await withNotes(t, 1)
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  hub.emit(noted, { n: 2 }, 's1')
+  await hub.remove('s1')
+  hub.emit(noted, { n: 3 }, 's1')
+  await client.request('unsubscribe', { session_ids: [] })
+  assert.deepEqual(
+    client.frames.flatMap(({ type, seq }) => (type === noted.type ? [seq] : [])),
+    [2]
+  )
+})
+
 test('of the sessions that were removed the newest thousand are remembered', async t => {
   const { hub } = await startHub(t)
   for (let n = 0; n <= 1000; n++) await hub.remove(`s${n}`)

@@ -1,7 +1,17 @@
 /** A pack that fails in passing comes back by itself. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { defineFrame, definePack, defineRoute, PackAway, type PackContext, PassingFailure, serviceToken, Type } from '../../kernel/index.ts'
+import {
+  defineFrame,
+  definePack,
+  defineRoute,
+  KernelInfo,
+  PackAway,
+  type PackContext,
+  PassingFailure,
+  serviceToken,
+  Type
+} from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 import { latch } from '../helpers/latch.ts'
@@ -11,6 +21,7 @@ const Clock = serviceToken<object>('clock')
 function clock(setup: (ctx: PackContext) => void) {
   return definePack({
     name: 'clock',
+    needs: { info: KernelInfo },
     provides: [Clock],
     setup(ctx) {
       ctx.provide(Clock, {})
@@ -18,7 +29,7 @@ function clock(setup: (ctx: PackContext) => void) {
     }
   })
 }
-const needy = definePack({ name: 'needy', needs: { clock: Clock }, setup: () => undefined })
+const needy = definePack({ name: 'needy', needs: { clock: Clock, info: KernelInfo }, setup: () => undefined })
 
 const states = (kernel: Kernel) => kernel.features().map(({ name, state, meta }) => [name, state, meta.error ?? meta.waiting_for?.[0]])
 const comes = (kernel: Kernel, pack: string, state: string) =>

@@ -94,3 +94,12 @@ test('a pack that comes when the server has started hears of the start once it i
   assert.deepEqual(heard, ['started', 'started'])
   assert.deepEqual(kernel.features()[0]?.meta.faults, { count: 1, last: 'tap of started: not now' })
 })
+
+test('a tap of the start that is taken back at once is not called, though the server has started', async t => {
+  const { kernel, one } = await two(t)
+  const told: string[] = []
+  one.tap(one.hooks.started, () => void told.push('taken back'))()
+  one.tap(one.hooks.started, () => void told.push('kept'))
+  await kernel.load('other') // what is called at once is through
+  assert.deepEqual(told, ['kept'])
+})
