@@ -1,7 +1,7 @@
 /** What is on the medium before a store says so, and what a failed write leaves. */
 import assert from 'node:assert/strict'
 import { appendFile, chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { StoreSpec } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
@@ -111,6 +111,14 @@ test('what a crash left in place of a temporary file is gone before the new one 
   })
   await store.put('a', { n: 1 })
   assert.deepEqual([await store.get('a'), await readdir(dir)], [{ n: 1 }, ['a.json']])
+})
+
+test('a file is put where no directory is yet, which is flushed to the one above it', async () => {
+  const { files, done } = new WatchedDisk()
+  const dir = join(await freshDir(), 'new')
+  await replaceFile(join(dir, 'a'), 'x', { files })
+  assert.equal(await readFile(join(dir, 'a'), 'utf8'), 'x')
+  assert.deepEqual(done.slice(0, 2), ['mkdir new', `sync ${basename(dirname(dir))}`])
 })
 
 test('a name that could not be flushed is not said to be saved', async t => {

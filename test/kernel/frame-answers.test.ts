@@ -41,6 +41,29 @@ const looks = definePack({
   }
 })
 
+test('a frame that is refused after a while is not handled meanwhile', async t => {
+  const handled: string[] = []
+  const slow = definePack({
+    name: 'slow',
+    setup: ctx =>
+      void ctx.frame(
+        look,
+        ({ payload: { id, depth } }) => {
+          handled.push(id)
+          return { depth }
+        },
+        async () => {
+          await new Promise(resolve => setImmediate(resolve))
+          throw new AppError(Gone)
+        }
+      )
+  })
+  const { connect } = await startTestKernel(t, { packs: [slow] })
+  const client = await connect()
+  assert.equal((await client.request('look', { id: 'a', depth: 1 })).code, Gone.code)
+  assert.deepEqual(handled, [])
+})
+
 test('a frame may refuse with a code of its own before its payload is checked, and instead of 40001', async t => {
   const { connect } = await startTestKernel(t, { packs: [looks] })
   const client = await connect()

@@ -135,6 +135,7 @@ test('who follows a session that is removed gets what was said of it before', as
   await client.request('subscribe', { session_ids: ['s1'] })
   hub.emit(noted, { n: 2 }, 's1')
   await hub.remove('s1')
+  assert.deepEqual([hub.subscribers('s1'), hub.followed()], [0, []])
   hub.emit(noted, { n: 3 }, 's1')
   await client.request('unsubscribe', { session_ids: [] })
   assert.deepEqual(

@@ -297,6 +297,28 @@ test('a client that says nothing yet hears at once of a session that begins, a s
   await client.next(({ session_id }) => session_id === 'old')
 })
 
+test('what waits for the first frame of a client is 64 KiB at most; then all of it comes, in its order', async t => {
+  const it = await startHub(t)
+  const large = defineEvent({ ...worked, type: 'event.session.large', payload: Type.Object({ text: Type.String() }) })
+  const changed = defineEvent({ type: 'event.config.changed', scope: 'global', durable: true, payload: Type.Object({}) })
+  it.hub.setEvents([large, changed])
+  await it.hub.open('old')
+  const client = await it.connect()
+  const emit = async (chars: number) => {
+    it.hub.emit(large, { text: 'x'.repeat(chars) }, 'old')
+    await it.hub.flushed()
+    it.hub.emit(changed, {})
+    await it.hub.flushed()
+  }
+  await emit(40_000)
+  await emit(40_000)
+  await client.next(large.type)
+  assert.deepEqual(
+    client.frames.flatMap(({ type, seq }) => (type === large.type || type === changed.type ? [`${type} ${seq}`] : [])).slice(0, 3),
+    [`${changed.type} 1`, `${large.type} 1`, `${large.type} 2`]
+  )
+})
+
 test('while something of a session waits for the first frame, global events and those of sessions that begin come at once', async t => {
   const it = await startHub(t)
   const passing = defineEvent({ ...worked, type: 'event.session.passing', durable: false })

@@ -1,7 +1,7 @@
 /** A session that a client follows at another server comes here: what reaches everyone comes once. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineEvent, type Remote, type SharedEvent, Type } from '../../kernel/index.ts'
+import { defineEvent, LeaseLost, type Remote, type SharedEvent, Type } from '../../kernel/index.ts'
 import { startHub } from '../helpers/hub.ts'
 
 const worked = defineEvent({ type: 'event.session.worked', scope: 'session', durable: true, deliver: 'everyone', payload: Type.Object({}) })
@@ -42,5 +42,31 @@ test('an event for everyone of a session that moved here is offered to a subscri
   assert.deepEqual(
     offered.map(({ session_id, seq }) => [session_id, seq]),
     [['moved', 1]]
+  )
+})
+
+test('what is said of a session under a lease that was lost nobody hears, and nobody waits for it', async t => {
+  const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({}) })
+  const { hub, connect } = await startHub(t)
+  let isOurs = true
+  const fence = {
+    check: () => (isOurs ? undefined : Promise.reject(new LeaseLost('/home/sessions/s1'))),
+    look: async () => undefined,
+    temporary: () => Promise.reject(new LeaseLost('/home/sessions/s1')),
+    overtaken: false
+  }
+  await hub.takeOver('s1', fence)
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  hub.emit(noted, {}, 's1')
+  await hub.flushed('s1')
+  isOurs = false
+  hub.emit(noted, {}, 's1')
+  hub.emit(noted, {}, 's1')
+  await hub.flushed('s1')
+  await client.request('unsubscribe', { session_ids: [] })
+  assert.deepEqual(
+    client.frames.flatMap(({ type, seq }) => (type === noted.type ? [seq] : [])),
+    [1]
   )
 })

@@ -96,9 +96,10 @@ test('a program that cannot be started holds up nobody who unloads its pack in t
   const { guard } = testEnvironment()
   const scope = new Scope()
   const told: unknown[] = []
+  const listeners = process.listenerCount('exit')
   startChild({ pack: 'busy', guard, scope }, '/nowhere/at-all', [], {}, 100).on('error', error => told.push(error))
   assert.deepEqual(await scope.close(undefined, 1000), [])
-  assert.equal(told.length, 1)
+  assert.deepEqual([told.length, process.listenerCount('exit')], [1, listeners])
 })
 
 test('what has ended leaves nothing behind: no undo, no listener of the process', async () => {
