@@ -285,6 +285,11 @@ const rows: Readonly<Record<string, Row>> = {
     state: 'Failed',
     named: /^the ack of f needs a schema made with Type, not undefined$/
   },
+  'a frame whose check is no function': {
+    setup: ctx => ctx.frame({ type: 'f', payload: Type.Object({}), ack: Type.Object({}) } as never, (() => ({})) as never, 'no' as never),
+    state: 'Failed',
+    named: /^the check of f needs a function, not 'no'$/
+  },
   'a frame of the server without a payload': {
     setup: ctx => ctx.outFrame({ type: 'f' } as never),
     state: 'Failed',

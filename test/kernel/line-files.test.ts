@@ -222,3 +222,11 @@ test('a file that cannot be closed while others are in use is told', async t => 
   while (log.texts.length === 0) await turn()
   assert.match(log.texts.join(), /could not be closed properly/)
 })
+
+test('who asks where a log ends leaves no file open', async t => {
+  const { path, store } = await aLog(t)
+  await store.append('a', { n: 0 })
+  await store.release('a')
+  assert.deepEqual(await store.append('a'), { at: [], end: 8 })
+  assert.equal(await openFiles(dirname(path)), 0)
+})

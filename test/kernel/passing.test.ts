@@ -144,6 +144,7 @@ test('while a pack is away that comes back, its routes, its frames and those of 
   const { pack, retry_after_ms } = details as unknown as { pack: string; retry_after_ms: number }
   assert.ok(pack === 'clock' && retry_after_ms > 50_000 && retry_after_ms <= 60_000, String(retry_after_ms))
   assert.equal((await call(stop, { body: {} as never })).code, PackAway.code, 'nobody looks at a request that nobody can answer')
+  assert.equal(kernel.declarations().owners.get(time)?.name, 'clock', 'and the documents say whose they are')
   assert.deepEqual([(await call(plan)).code, (await call(plan)).details], [PackAway.code, { pack: 'needy' }])
   const ack = await socket.request('tick', {})
   assert.deepEqual([ack.code, ack.msg], [PackAway.code, msg])

@@ -198,12 +198,21 @@ test('a change of which a part is refused changes nothing', async t => {
   assert.deepEqual(states(kernel.features()), { one: 'Active', four: 'Active' }, 'nor with the next change')
 })
 
-test('a pack that a change removes is not expected back: its routes are gone', async t => {
-  const pinger = definePack({ name: 'pinger', setup: ctx => void ctx.route(ping, () => 'pong') })
+test('a pack that a change removes is forgotten: its routes are gone, and another one of its name begins anew', async t => {
+  const pinger = definePack({
+    name: 'pinger',
+    setup: ctx => {
+      ctx.route(ping, () => 'pong')
+      ctx.background(() => Promise.reject(new Error('tired')))
+    }
+  })
   const { kernel, call } = await startTestKernel(t, { packs: [pinger] })
   assert.equal((await call(ping)).data, 'pong')
+  assert.equal(kernel.features()[0]?.meta.faults?.count, 1)
   await kernel.change({ remove: ['pinger'] })
   assert.equal((await call(ping)).code, 40400)
+  await kernel.load(definePack({ name: 'pinger', needs: { voice: Voice }, setup: () => undefined }))
+  assert.deepEqual(kernel.features(), [{ name: 'pinger', state: 'Pending', meta: { waiting_for: ['voice'] } }])
 })
 
 test('a stop goes in the reverse order of the list, whoever was through first', async () => {
