@@ -86,8 +86,8 @@ export class Frames {
       if (!core && frame.id === '' && frame.type === 'pong') return undefined // clients of other servers send it on their own
       if (!core) throw unknownType(frame)
       requireScope(connection.principal)
-      const payload = checked(core.spec(), frame)
-      return { code: 0, msg: 'success', payload: await core.answer(payload, connection, standingIn(frame, connection)) }
+      const standing = standingIn(frame, connection)
+      return { code: 0, msg: 'success', payload: await core.answer(checked(core.spec(), frame), connection, standing) }
     } catch (thrown) {
       const err = refusedByDisk(thrown) ?? thrown
       if (AppError.is(err)) {

@@ -78,29 +78,30 @@ test('a session that one server runs is driven through the other as well; after 
   upstream.release(9)
 })
 
-test('who follows transcripts of a session whose server is killed follows them at the next one: no event that they stand for comes', async t => {
-  const { home, place, upstream } = await crashScene(t)
-  const [first, second] = [await started(t, home), await started(t, home)]
-  const id = await create(first.rest, place)
-  const foreign = await SocketClient.open(second.url, second.token)
-  await foreign.request('subscribe_v2', { session_id: id, transcript: { '*': 'delta' } })
-  await prompt(first.rest, id, 'hang')
-  await foreign.next(frame => frame.type === 'transcript.ops' && JSON.stringify(frame.payload.ops).includes('"append"'))
-  first.child.kill('SIGKILL')
-  await first.ended
-  const from = foreign.frames.length
-  const { prompt_id } = (await prompt(second.rest, id, 'talk now')).data as { prompt_id: string }
-  const isOver = ({ type, payload }: Frame) =>
-    type === 'transcript.ops' && JSON.stringify(payload.ops).includes(`"promptId":"${prompt_id}","status":"completed"`)
-  while (!foreign.frames.slice(from).some(isOver)) await foreign.next(isOver)
-  const types = new Set(foreign.frames.slice(from).map(({ type }) => type))
-  assert.ok(types.has('transcript.reset'))
-  assert.deepEqual(
-    [...types].filter(type => /^(turn|tool|prompt\.(sub|comp|ab)|assistant|thinking)/.test(type)),
-    []
-  )
-  upstream.release(9)
-})
+for (const next of ['the server of the client', 'a third one'])
+  test(`who follows transcripts of a session whose server is killed follows them at ${next}: no event that they stand for comes`, async t => {
+    const { home, place, upstream } = await crashScene(t)
+    const [first, second, third] = [await started(t, home), await started(t, home), await started(t, home)]
+    const id = await create(first.rest, place)
+    const foreign = await SocketClient.open(second.url, second.token)
+    await foreign.request('subscribe_v2', { session_id: id, transcript: { '*': 'delta' } })
+    await prompt(first.rest, id, 'hang')
+    await foreign.next(frame => frame.type === 'transcript.ops' && JSON.stringify(frame.payload.ops).includes('"append"'))
+    first.child.kill('SIGKILL')
+    await first.ended
+    const from = foreign.frames.length
+    const { prompt_id } = (await prompt((next === 'a third one' ? third : second).rest, id, 'talk now')).data as { prompt_id: string }
+    const isOver = ({ type, payload }: Frame) =>
+      type === 'transcript.ops' && JSON.stringify(payload.ops).includes(`"promptId":"${prompt_id}","status":"completed"`)
+    while (!foreign.frames.slice(from).some(isOver)) await foreign.next(isOver)
+    const types = new Set(foreign.frames.slice(from).map(({ type }) => type))
+    assert.ok(types.has('transcript.reset'))
+    assert.deepEqual(
+      [...types].filter(type => /^(turn|tool|prompt\.(sub|comp|ab)|assistant|thinking)/.test(type)),
+      []
+    )
+    upstream.release(9)
+  })
 
 test('settings, workspaces and sessions that three servers change at once are all kept, and every server shows them', async t => {
   const { home, place } = await crashScene(t)
