@@ -48,8 +48,7 @@ async function itemsOf(source: Source, from: number, to: number, head: boolean):
   const { timeline } = await foldRange(source, begin, beginOf(source, to))
   const running = live && to === entries.length ? timeline.step(live.turnId, live.stepId) : undefined
   if (live && running) running.frames.splice(0, running.frames.length, ...live.frames)
-  const known = new Set(entries.map(({ ordinal }) => ordinal))
-  return timeline.items.filter(item => item.kind !== 'turn' || known.has(item.ordinal))
+  return timeline.items
 }
 
 /** One turn alone. */

@@ -3,6 +3,7 @@ import type { LogEntry, LogRange } from '../../kernel/index.ts'
 import { coreRecord, type HistoryRecord, type WirePart } from '../history/index.ts'
 import type { PromptPlace, TranscriptIndex, TurnEntry } from './index-state.ts'
 import type { Frame, Snapshot } from './shapes.ts'
+import { turnId } from './timeline.ts'
 import { type Contents, TurnFold } from './turn-fold.ts'
 
 export interface Source {
@@ -42,7 +43,10 @@ export async function contentAt(
   return []
 }
 
-/** A timeline of the records between two positions, the first of them that of a turn (or 0). `waiting`: prompts of turns that are to come. */
+/**
+ * A timeline of the records between two positions, the first of them that of a turn (or 0), without turns that were taken back. `waiting`:
+ * prompts of turns that are to come.
+ */
 export async function foldRange(
   source: Pick<Source, 'records' | 'end' | 'entries'>,
   from: number,
@@ -52,6 +56,9 @@ export async function foldRange(
   const begun = source.entries.filter(({ at }) => at >= from && at < to)
   const fold = new TurnFold(await contentsBefore(source, from, [...begun, ...waiting]))
   if (from < to) for await (const { value, at } of source.records({ from, to })) fold.take(value, at)
+  const known = new Set(source.entries.map(({ ordinal }) => turnId(ordinal)))
+  const undone = fold.timeline.items.flatMap(item => (item.kind === 'turn' && !known.has(item.turnId) ? item.turnId : []))
+  if (undone.length > 0) fold.remove(undone)
   return fold
 }
 

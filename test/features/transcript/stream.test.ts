@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Op, readOps, readTranscript } from '../../../features/transcript/index.ts'
 import transcript from '../../../features/transcript/pack.ts'
+import { undoSession } from '../../../features/undo/index.ts'
+import undo from '../../../features/undo/pack.ts'
 import type { SocketClient, TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type ScriptedLlm, scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
@@ -408,4 +410,23 @@ test('who follows transcripts is told to take the session anew when the pack is 
   await server.settled(2)
   await caughtUp(socket)
   assert.ok(seqsIn(socket).length > before)
+})
+
+test('a baseline has nothing of what was taken back, also when that was everything and the session is read anew', async t => {
+  const packs = [transcript, undo]
+  const server = await start(t, scriptedLlm('ok'), { packs })
+  for (let n = 0; n < 2; n++) {
+    await server.prompt(`prompt ${n}`)
+    await server.settled(n + 1)
+  }
+  assert.equal((await server.call(undoSession, { params: { session_id: server.session_id }, body: { count: 2 } })).code, 0)
+  const later = await start(t, scriptedLlm('ok'), { packs, home: await copyOfHome(server.home), session_id: server.session_id })
+  const socket = await later.connect()
+  await follow(socket, later, { main: 'delta' })
+  const { data } = await later.call(readTranscript, { params: { session_id: later.session_id }, query: { agent_id: 'main' } })
+  assert.deepEqual(
+    data.items.map(item => (item.kind === 'marker' ? item.marker : item.kind)),
+    ['undo']
+  )
+  assert.deepEqual(resetsIn(socket).at(-1)?.payload.snapshot.items, data.items)
 })
