@@ -1,5 +1,5 @@
 /** A zip archive that is made while it is read: one file is open at a time, and nothing is held but what is on its way. */
-import { Readable } from 'node:stream'
+import { type PassThrough, Readable } from 'node:stream'
 import type { ZipFile } from 'yazl'
 import { type Entry, openEntry } from './entries.ts'
 import { withoutThem } from './secrets.ts'
@@ -21,7 +21,7 @@ export interface Text {
 export async function archiveOf(texts: readonly Text[], sources: readonly Source[], secrets: readonly string[]): Promise<Readable> {
   const { default: yazl } = await import('yazl')
   const zip: ZipFile = new yazl.ZipFile()
-  const out = new Readable().wrap(zip.outputStream)
+  const out = zip.outputStream as PassThrough // whatever its type says
   let current: Readable | undefined
   out.once('close', () => current?.destroy())
   const fill = async () => {

@@ -247,6 +247,14 @@ test('a stream that fails before its first byte answers an envelope, later it cu
   assert.equal((await early.get()).json.code, 50001)
 })
 
+test('a stream that was destroyed before anybody read it answers an envelope', async t => {
+  for (const destroyed of [new Readable({ read() {} }), Readable.from(['never read'])]) {
+    destroyed.destroy()
+    const { get } = await serve(t, () => ({ stream: destroyed, type: 'a/b' }))
+    assert.equal((await get()).json.code, 50001)
+  }
+})
+
 test('a client that goes away ends the stream', async t => {
   let destroyed: () => void = () => {}
   const closed = new Promise<void>(resolve => {

@@ -3,7 +3,9 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import type { Entry as ZipEntry, ZipFile } from 'yauzl'
+import { archiveOf } from '../../../features/export/archive.ts'
 import exporting from '../../../features/export/pack.ts'
 import { createSession } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
@@ -125,6 +127,13 @@ test('secrets are left out of texts, also on the borders of what is read, and li
   assert.equal(texts.at(-1), 'über 𝄞')
   assert.ok((texts.at(-3)?.length ?? 0) > 130_000)
   assert.ok((await readFile(join(dir, 'agents', 'main', 'wire.jsonl'), 'utf8')).includes('tok-4711'))
+})
+
+test('an archive is whole also when it was ready long before anybody read it', async () => {
+  const archive = await archiveOf([{ name: 'a.txt', text: 'words', kind: 'text' }], [], [])
+  for (let pass = 0; pass < 50; pass++) await setImmediate()
+  const files = await unzip(await buffer(archive))
+  assert.equal(String(files.get('a.txt')), 'words')
 })
 
 test('failures are envelopes: an unknown session, a log that is too large, a body that is none', async t => {
