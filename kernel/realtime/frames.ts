@@ -101,15 +101,17 @@ export class Frames {
     }
   }
 
-  /** Answers a frame once more for a client whose session has moved here (`FrameSpec.stands`); what it refuses the client does not hear. */
-  async again(connection: ClientConnection, { type, payload }: StandingFrame): Promise<void> {
+  /** Answers a frame once more for a client whose session has moved here (`FrameSpec.stands`). False: it is not set up; the client has to ask. */
+  async again(connection: ClientConnection, { type, payload }: StandingFrame): Promise<boolean> {
     const mounted = this.#mounted.get(type)
-    if (!mounted?.spec.stands) return
+    if (!mounted?.spec.stands) return false
     try {
       await this.#ask(mounted, { type, payload, id: '', bytes: undefined }, connection)
+      return true
     } catch (err) {
       if (err instanceof SessionMoved) throw err
       this.#env.log.debug({ err, frame: type }, 'a frame could not be answered again where its session has moved to')
+      return false
     }
   }
 

@@ -46,7 +46,7 @@ export class Subscriptions {
   readonly #realtime: Realtime
   readonly #hasOthers: () => boolean
   /** Answers a frame that stands once more. */
-  standing: (connection: ClientConnection, frame: StandingFrame) => Promise<void> = () => Promise.resolve()
+  standing: (connection: ClientConnection, frame: StandingFrame) => Promise<boolean> = () => Promise.resolve(false)
 
   /** `hasOthers`: see `Elsewhere.others`. */
   constructor(env: Environment, realtime: Realtime, hasOthers: () => boolean) {
@@ -101,12 +101,16 @@ export class Subscriptions {
     standing: readonly StandingFrame[]
   ): Promise<Subscribed> {
     const moved = standing.length > 0 ? connection.move(session_id) : undefined
+    let isSetUp = true
     try {
-      for (const frame of standing) await this.standing(connection, frame)
+      for (const frame of standing) isSetUp = (await this.standing(connection, frame)) && isSetUp
     } finally {
       moved?.()
     }
-    return await this.subscribeHere(connection, session_id, wish)
+    const subscribed = await this.subscribeHere(connection, session_id, wish)
+    if (isSetUp || !subscribed.found || subscribed.resync) return subscribed
+    this.sendResync(connection, session_id, 'buffer_overflow', this.written(session_id) ?? { seq: 0 })
+    return { ...subscribed, resync: true }
   }
 
   /** Goes live and serves the cursor, decided in one step: the replay ends where the live frames begin. Answers why the cursor was not served. */
