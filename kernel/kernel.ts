@@ -164,7 +164,7 @@ export class Kernel {
     await this.#lifecycle.settle()
     this.#checkRequired()
     const server = createServer(this.#http.handler)
-    onUpgrade(server, (req, socket, head) => this.hub.clients.sockets.upgrade(req, socket, head))
+    onUpgrade(server, (req, socket, head) => this.hub.clients.upgrade(req, socket, head))
     this.#server = server
     const { host, port } = this.#env.options
     const bound = await listen(server, { host, port, retries: 100 })

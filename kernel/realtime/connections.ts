@@ -1,4 +1,6 @@
 /** Who is connected, by socket or within this process: how a connection begins, what it is told, how it ends. */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { inProcess, type Principal } from '../access/principal.ts'
 import { type Elsewhere, type RemotePorts, sessionGone } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
@@ -18,11 +20,12 @@ export class Connections {
   /** See `Relays.setElsewhere`. */
   elsewhere: Elsewhere | undefined
   readonly frames: Frames
-  readonly sockets: Sockets
   readonly #env: Environment
   readonly #realtime: Realtime
   readonly #keeper: Keeper
   readonly #subscriptions: Subscriptions
+  /** Private: what the package declares of the kernel must not need the types of ws. */
+  readonly #sockets: Sockets
   /** In order of arrival. */
   readonly #open: Set<ClientConnection>
   /** Connections that are closing, and slots being closed. */
@@ -43,7 +46,7 @@ export class Connections {
       remote: connection => this.elsewhere?.remote(connection, this.#portsOf(connection)),
       ended: connection => this.#end(connection)
     }
-    this.sockets = new Sockets(env, {
+    this.#sockets = new Sockets(env, {
       gate: realtime.gate,
       closing: () => this.#closing !== undefined,
       accept: (ws, transport, principal, req) => {
@@ -56,6 +59,11 @@ export class Connections {
         ws.on('message', (data: Buffer, binary) => queue.receive(data, binary)) // ws hands out buffers unless told otherwise
       }
     })
+  }
+
+  /** Handler of the HTTP server's `upgrade` event. */
+  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#sockets.upgrade(req, socket, head)
   }
 
   /** Open connections, oldest first. */

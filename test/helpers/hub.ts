@@ -49,7 +49,7 @@ export async function startHub(t: TestContext, options: TestHubOptions = {}) {
   const hub = new Hub(env, { gate: openGate(), journals, ...own, hooks })
   hub.setSubject(subject ?? undefined)
   const server = createServer()
-  server.on('upgrade', (req, socket, head) => hub.clients.sockets.upgrade(req, socket, head))
+  server.on('upgrade', (req, socket, head) => hub.clients.upgrade(req, socket, head))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
