@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { searchEngine } from '../../../features/file-search/index.ts'
 import fileSearch from '../../../features/file-search/pack.ts'
 import { createRipgrep, findRipgrep } from '../../../features/file-search/ripgrep.ts'
@@ -46,41 +46,52 @@ async function answers(t: TestContextLike, spoil: (cwd: string) => unknown) {
 const all = (paths: string[], said: Record<string, string[]>) =>
   assert.deepEqual(said, Object.fromEntries(Object.keys(said).map(who => [who, paths])))
 
-for (const name of ['.gitignore', '.ignore', 'in/.gitignore', 'in/deep/.ignore', '.git/info/exclude'])
-  test(`a pipe in the place of ${name} holds no search up, and the other rules count`, soon, async t => {
-    all(['in/deep/seen.x', 'in/seen.x'], await answers(t, cwd => pipe(join(cwd, name))))
+// Most of it is waiting for what is held up.
+describe('searches at what is no ignore file', { concurrency: 6 }, () => {
+  for (const name of ['.gitignore', '.ignore', 'in/.gitignore', 'in/deep/.ignore', '.git/info/exclude'])
+    test(`a pipe in the place of ${name} holds no search up, and the other rules count`, soon, async t => {
+      all(['in/deep/seen.x', 'in/seen.x'], await answers(t, cwd => pipe(join(cwd, name))))
+    })
+
+  test('a pipe in the place of an ignore file above the workspace holds no search up', soon, async t => {
+    const spoil = async (cwd: string) => {
+      await rm(join(cwd, '.git'), { recursive: true })
+      pipe(join(cwd, '../.gitignore'))
+    }
+    all(['in/deep/seen.x', 'in/seen.x'], await answers(t, spoil))
   })
 
-test('a pipe in the place of an ignore file above the workspace holds no search up', soon, async t => {
-  const spoil = async (cwd: string) => {
-    await rm(join(cwd, '.git'), { recursive: true })
-    pipe(join(cwd, '../.gitignore'))
-  }
-  all(['in/deep/seen.x', 'in/seen.x'], await answers(t, spoil))
-})
+  test('what has no end, in the place of an ignore file, is not read', soon, async t => {
+    const link = (cwd: string) => symlink('/dev/zero', join(cwd, 'in/deep/.ignore'))
+    if (process.platform === 'linux') all(['in/deep/seen.x', 'in/seen.x'], await answers(t, link))
+  })
 
-test('what has no end, in the place of an ignore file, is not read', soon, async t => {
-  const link = (cwd: string) => symlink('/dev/zero', join(cwd, 'in/deep/.ignore'))
-  if (process.platform === 'linux') all(['in/deep/seen.x', 'in/seen.x'], await answers(t, link))
-})
+  test('an ignore file behind a link counts for everybody', soon, async t => {
+    const link = async (cwd: string) => {
+      await writeFile(join(cwd, 'rules'), 'seen.x\n')
+      await symlink('../../rules', join(cwd, 'in/deep/.ignore'))
+      await symlink('/dev/null', join(cwd, 'in/.gitignore'))
+    }
+    all(['in/seen.x'], await answers(t, link))
+  })
 
-test('an ignore file behind a link counts for everybody', soon, async t => {
-  const link = async (cwd: string) => {
-    await writeFile(join(cwd, 'rules'), 'seen.x\n')
-    await symlink('../../rules', join(cwd, 'in/deep/.ignore'))
-    await symlink('/dev/null', join(cwd, 'in/.gitignore'))
-  }
-  all(['in/seen.x'], await answers(t, link))
-})
-
-test('a search by content that a pipe holds up ends with the request', soon, async t => {
-  const { put, cwd } = await fileScene(t, [fileSearch])
-  await put('a', 'hello\n')
-  pipe(join(cwd, '.ignore'))
-  const over = new AbortController()
-  const { engine } = await searchEngine()
-  const request = { root: cwd, include_ignored: false, pattern: 'hello', mode: 'content', ignore_case: false, before: 0, after: 0 } as const
-  const search = engine.grep({ ...request, multiline: false }, () => true, over.signal)
-  over.abort(new Error('gone'))
-  await assert.rejects(search, /gone/)
+  test('a search by content that a pipe holds up ends with the request', soon, async t => {
+    const { put, cwd } = await fileScene(t, [fileSearch])
+    await put('a', 'hello\n')
+    pipe(join(cwd, '.ignore'))
+    const over = new AbortController()
+    const { engine } = await searchEngine()
+    const request = {
+      root: cwd,
+      include_ignored: false,
+      pattern: 'hello',
+      mode: 'content',
+      ignore_case: false,
+      before: 0,
+      after: 0
+    } as const
+    const search = engine.grep({ ...request, multiline: false }, () => true, over.signal)
+    over.abort(new Error('gone'))
+    await assert.rejects(search, /gone/)
+  })
 })
