@@ -43,6 +43,7 @@ export function isolatedPacks(origin: Origin, version: string, options: Isolatio
 export async function loadIsolated(origin: Origin, options: IsolationOptions): Promise<Pack[]> {
   const begun = await begin(origin, options)
   let spare: Begun | undefined = begun
+  begun.process.hold(false)
   const timer = setTimeout(() => {
     spare = undefined
     begun.process.kill('nobody needed it')
@@ -55,6 +56,7 @@ export async function loadIsolated(origin: Origin, options: IsolationOptions): P
     const taken = spare
     spare = undefined
     clearTimeout(timer)
+    taken?.process.hold(true)
     return taken
   }
   return begun.facts.map(facts => new IsolatedPack(facts, origin, options, take).pack)

@@ -117,6 +117,12 @@ export class PackProcess {
     await this.ended
   }
 
+  /** Whether this process stays for its sake. It ends with this process in any case. */
+  hold(stays: boolean): void {
+    const handles = [this.#child, ...this.#child.stdio] as ({ ref(): void; unref(): void } | null)[]
+    for (const handle of handles) stays ? handle?.ref() : handle?.unref()
+  }
+
   /** Who hears of the lines that it prints. */
   onPrinted(printed: Printed): void {
     this.#printed = printed

@@ -1,10 +1,12 @@
 /** Processes of packs and the server: they come with it, follow its configuration, and go with it, however it ends. */
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import { RestClient } from '../../../../kernel/testing/client.ts'
 import { serve } from '../../../helpers/cli.ts'
 import { packFile } from '../../../helpers/isolated.ts'
@@ -45,6 +47,16 @@ test('a server has its packs in processes of their own, which end with it, also 
   await once(server.child, 'close')
 
   await gone(pid)
+})
+
+test('who looks at a pack and takes it nowhere ends without waiting for its process', { timeout: 15_000 }, async () => {
+  const { href } = new URL('../../../../features/cli/isolation/isolated-pack.js', import.meta.url)
+  const looking = `
+    const { loadIsolated } = await import(${JSON.stringify(href)})
+    const [pack] = await loadIsolated({ spec: ${JSON.stringify(await file)}, from: '/' }, { memory_mb: 512, hang_s: 5, restarts: 0 })
+    console.log(pack.name)`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', looking])
+  assert.equal(stdout, 'wild\n')
 })
 
 /** Resolves when there is no such process any more; the time limit of the test is the limit. */
