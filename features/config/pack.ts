@@ -23,11 +23,17 @@ export default definePack({
     const contributed = ctx.collect(ConfigSections)
     const file = new ConfigFile(ctx.home)
     const emitWarning = ctx.event(configWarning)
-    const sections = () => contributed.items()
     /** Whose sections there were, by their names. */
     const owners = new Map<string, string>()
+    let known = true // all that there are now
     const remember = () => {
+      if (known) return
+      known = true
       for (const { pack, item } of contributed.entries()) owners.set(item.name, pack).set(item.alias ?? item.name, pack)
+    }
+    const sections = () => {
+      remember()
+      return contributed.items()
     }
     const settings = new Settings({
       file,
@@ -50,7 +56,7 @@ export default definePack({
     const specs = new LiveSpecs(() => settings.sections())
     ctx.tap(ctx.hooks.packState, () => queueMicrotask(() => settings.packsChanged())) // when what an active one brings is there
     contributed.onChange(() => {
-      remember()
+      known = false
       settings.sectionsChanged()
       specs.changed()
     })

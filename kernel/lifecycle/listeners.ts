@@ -39,16 +39,29 @@ export class HeardServices {
 
 /** The service, with the functions that `listening` names as this pack calls them. */
 function heard(service: object, id: string, listening: Listening, listener: Listener): object {
+  const same = sharedFace(service) as Record<string, unknown>
+  const face: object = Object.create(same)
+  for (const [name, kind] of Object.entries(listening)) {
+    const take = same[name]
+    if (kind && typeof take === 'function')
+      Object.defineProperty(face, name, { enumerable: true, value: taking(take as Fn, `listener of ${id}.${name}`, kind, listener) })
+  }
+  return face
+}
+
+/** By service: what is the same for all packs. */
+const sharedFaces = new WeakMap<object, object>()
+
+/** The service, whose functions have it as `this` whoever they are called on. */
+function sharedFace(service: object): object {
+  const known = sharedFaces.get(service)
+  if (known) return known
   const face: object = Object.create(service)
   for (const [name, { value }] of membersOf(service)) {
-    const kind = Object.hasOwn(listening, name) ? listening[name] : undefined
-    Object.defineProperty(face, name, {
-      enumerable: true,
-      ...(typeof value !== 'function'
-        ? { get: () => (service as Record<string, unknown>)[name] }
-        : { value: kind ? taking(value.bind(service) as Fn, `listener of ${id}.${name}`, kind, listener) : value.bind(service) })
-    })
+    const member = typeof value === 'function' ? { value: value.bind(service) } : { get: () => (service as Record<string, unknown>)[name] }
+    Object.defineProperty(face, name, { enumerable: true, ...member })
   }
+  sharedFaces.set(service, face)
   return face
 }
 
