@@ -51,11 +51,9 @@ export default definePack({
       return new ContextMemory(await agents.of(host), history, await history.track(compactionState))
     })
     ctx.slot(slot)
-    ctx.own(
-      sessions.onArchive(async session => {
-        for (const memory of await Promise.all(session.agents().flatMap(agent => agent.peek(slot) ?? []))) await memory.drop()
-      })
-    )
+    sessions.onArchive(async session => {
+      for (const memory of await Promise.all(session.agents().flatMap(agent => agent.peek(slot) ?? []))) await memory.drop()
+    })
     const notes = ctx.collect(CompactionNotes)
     const ports: AutoPorts = {
       llm,

@@ -133,8 +133,10 @@ async function sendStream(reply: StreamReply, req: IncomingMessage, res: ServerR
   try {
     await firstByte(reply.stream, signal)
     await describe(reply, reply.type, res)
+    const { errored, destroyed, readableEnded } = reply.stream
+    if (errored) throw errored
     // Such a stream says nothing any more, not even that it is over.
-    if (reply.stream.destroyed && !reply.stream.readableEnded) throw reply.stream.errored ?? developerError('stream_gone')
+    if (destroyed && !readableEnded) throw developerError('stream_gone')
   } catch (error) {
     reply.stream.destroy()
     clearHeaders(reply, res)
@@ -151,7 +153,7 @@ async function sendStream(reply: StreamReply, req: IncomingMessage, res: ServerR
 
 /** Waits until the stream has something to say, or nothing any more, so that an early failure can still become an envelope. */
 async function firstByte(stream: Readable, signal: AbortSignal): Promise<void> {
-  if (stream.readableLength > 0 || stream.readableEnded || stream.destroyed) return
+  if (stream.readableLength > 0 || stream.readableEnded || stream.destroyed || stream.errored) return
   await Promise.race([once(stream, 'readable', { signal }), once(stream, 'close', { signal })])
 }
 

@@ -277,7 +277,7 @@ export class ClientConnection extends SlotHost implements Connection {
   }
 
   /** The client has unsubscribed. */
-  sit(session_id: string): void {
+  forgetStanding(session_id: string): void {
     this.#standing.delete(session_id)
   }
 

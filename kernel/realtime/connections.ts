@@ -127,7 +127,7 @@ export class Connections {
     for (const connection of this.#open) {
       if (connection.relayed && connection.subscribed(session_id)) connection.send({ type: sessionGone, session_id })
       connection.forget(session_id)
-      connection.sit(session_id)
+      connection.forgetStanding(session_id)
     }
   }
 

@@ -132,7 +132,7 @@ export class Subscriptions {
 
   async unsubscribe(connection: ClientConnection, session_id: string): Promise<void> {
     await connection.remote(false)?.unsubscribe(session_id)
-    connection.sit(session_id)
+    connection.forgetStanding(session_id)
     this.leave(connection, session_id)
   }
 
