@@ -87,9 +87,9 @@ for (const next of ['the server of the client', 'a third one'])
     await foreign.request('subscribe_v2', { session_id: id, transcript: { '*': 'delta' } })
     await prompt(first.rest, id, 'hang')
     await foreign.next(frame => frame.type === 'transcript.ops' && JSON.stringify(frame.payload.ops).includes('"append"'))
+    const from = foreign.frames.length
     first.child.kill('SIGKILL')
     await first.ended
-    const from = foreign.frames.length
     const { prompt_id } = (await prompt((next === 'a third one' ? third : second).rest, id, 'talk now')).data as { prompt_id: string }
     const isOver = ({ type, payload }: Frame) =>
       type === 'transcript.ops' && JSON.stringify(payload.ops).includes(`"promptId":"${prompt_id}","status":"completed"`)
