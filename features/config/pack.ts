@@ -100,8 +100,9 @@ export default definePack({
 
     ctx.background(async signal => {
       const undo = await watchConfig(file.path, () => void refresh())
-      if (signal.aborted) undo()
-      else ctx.own(undo)
+      if (signal.aborted) return undo()
+      ctx.own(undo)
+      await refresh() // what was written since the file was read, before anybody watched it
     })
   }
 })

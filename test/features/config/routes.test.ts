@@ -1,11 +1,13 @@
 /** GET and POST /api/v1/config through the front door. */
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { configChanged, patchConfig, readConfig } from '../../../features/config/index.ts'
+import { Config, configChanged, patchConfig, readConfig } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
 import llm from '../../../features/llm/pack.ts'
+import { definePack } from '../../../kernel/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -199,6 +201,19 @@ test('an edit by hand is picked up and announced', async t => {
   const { waitFor, home } = await startTestKernel(t, { packs: [config] })
 
   await writeFile(join(home, 'config.toml'), 'telemetry = true\n')
+
+  const event = await waitFor(({ type }) => type === configChanged.type)
+  assert.deepEqual((event.payload as { changed_fields: string[] }).changed_fields, ['telemetry'])
+})
+
+test('an edit that comes before anybody watches the file is announced, too', async t => {
+  const home = await freshDir()
+  const early = definePack({
+    name: 'early',
+    needs: { config: Config },
+    setup: () => writeFileSync(join(home, 'config.toml'), 'telemetry = true\n')
+  })
+  const { waitFor } = await startTestKernel(t, { packs: [config, early], home })
 
   const event = await waitFor(({ type }) => type === configChanged.type)
   assert.deepEqual((event.payload as { changed_fields: string[] }).changed_fields, ['telemetry'])
