@@ -23,7 +23,11 @@ const connections = new WeakMap<Server, Set<Socket>>()
  */
 export function createServer(handler: (req: IncomingMessage, res: ServerResponse) => void): Server {
   // A request without Host is answered by the Host check (403 with an envelope) instead of the library's bare 400.
-  const server = createHttpServer({ requireHostHeader: false, requestTimeout: 0, headersTimeout: 60_000, noDelay: true }, handler)
+  const limits = { requireHostHeader: false, requestTimeout: 0, headersTimeout: 60_000, noDelay: true }
+  const server = createHttpServer({ ...limits, ...readsOffers }, (req, res) => {
+    if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false // the library loses what is pipelined behind it
+    handler(req, res)
+  })
   const open = new Set<Socket>()
   connections.set(server, open)
   server.on('connection', socket => {
@@ -45,13 +49,22 @@ export function createServer(handler: (req: IncomingMessage, res: ServerResponse
   return server
 }
 
+const offersWebSocket = (req: IncomingMessage) => /\bwebsocket\b/i.test(req.headers.upgrade ?? '')
+const hasBody = ({ headers }: IncomingMessage) => headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+
+/** From Node 25 on the body of an offer does not come with the socket, but with the request: such a request is served where it came. */
+const readsOffers =
+  Number.parseInt(process.versions.node, 10) < 25
+    ? {}
+    : { shouldUpgradeCallback: (req: IncomingMessage) => offersWebSocket(req) || !hasBody(req) }
+
 /**
  * Sends WebSocket upgrades to `upgrade`. The library hands over every other offer as well (HTTP/2 over clear text, which some clients
  * put on all their requests): such a request goes back to the server without its offer and is answered as it stands (RFC 9110 §7.8).
  */
 export function onUpgrade(server: Server, upgrade: (req: IncomingMessage, socket: Duplex, head: Buffer) => void): void {
   server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (/\bwebsocket\b/i.test(req.headers.upgrade ?? '')) {
+    if (offersWebSocket(req)) {
       upgrade(req, socket, head)
       return
     }

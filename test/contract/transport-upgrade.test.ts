@@ -43,6 +43,9 @@ async function start(t: TestContext) {
   }
 }
 
+/** Node reads the body of an offer itself, and loses what is pipelined behind it. */
+const readsBodies = Number.parseInt(process.versions.node, 10) >= 25
+
 const offer = ['Connection: Upgrade, HTTP2-Settings, close', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQ']
 
 test('a client that offers h2c gets its answer over HTTP/1.1, with and without a body', async t => {
@@ -78,7 +81,8 @@ test('offers that are pipelined behind other requests get their answers in order
   socket.write(requests.map(lines => lines.join('\r\n')).join(''))
   await once(socket, 'close')
   const answers = [...text.matchAll(/HTTP\/1\.1 (\d+)|"text":"(\w)|(z)\r?\n?0/g)].map(match => match[1] ?? match[2] ?? match[3])
-  assert.deepEqual(answers, ['200', 'z', '200', 'r', '200', 'x', '200', 's', '200', 'r', '404'])
+  const behind = readsBodies ? [] : ['200', 'r', '404'] // otherwise the connection ends, and clients send these again (RFC 9112 §9.3.2)
+  assert.deepEqual(answers, ['200', 'z', '200', 'r', '200', 'x', '200', 's', ...behind])
 })
 
 test('an upgrade offer opens no way around the credential', async t => {
