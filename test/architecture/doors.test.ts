@@ -9,8 +9,12 @@ import { projectRoot } from '../helpers/project-root.ts'
 
 const features = join(fileURLToPath(projectRoot), 'dist', 'features')
 
-/** Imports each door in turn and tells which of them left a handle open or changed the process. */
+/**
+ * Imports each door in turn and tells which of them left a handle open or changed the process. From Node 26 on `node:util` itself opens the
+ * error output.
+ */
 const script = `
+import 'node:util'
 const state = () => JSON.stringify([process.getActiveResourcesInfo().filter(one => one !== 'CloseReq'), process.eventNames(), process.env])
 for (const url of JSON.parse(process.argv[1])) {
   const before = state()
