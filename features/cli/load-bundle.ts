@@ -53,7 +53,7 @@ export const $import = (name: string): Promise<unknown> => import(name)
  * the bundle. For processes that will import packs. Node begins before it reads what is to be registered.
  */
 export function startHooks(): void {
-  if (Number.parseInt(process.versions.node, 10) >= 24) return // its first import then sometimes fails inside of Node
+  if (Number.parseInt(process.versions.node, 10) >= 24) return // hooks then run in this thread (`module-hooks.ts`)
   const never = {
     toString(): string {
       throw new Error('nothing is registered yet')

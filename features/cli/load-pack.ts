@@ -1,6 +1,6 @@
 /** Loads third-party packs from paths and module names. Their `svc-code/...` imports resolve to this very installation. */
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { createRequire, register } from 'node:module'
+import { createRequire } from 'node:module'
 import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { definePack, type Pack } from '../../kernel/index.ts'
@@ -9,6 +9,7 @@ import { eraserFor, native } from './erase-types.ts'
 import { placeOf } from './import-place.ts'
 import { watchImport } from './import-watch.ts'
 import type { Isolation, Origin } from './isolation/options.ts'
+import { hookModules } from './module-hooks.ts'
 
 /** Time limit of an import, ms: a top-level await without end must not hold up the start. */
 const importLimitMs = 10_000
@@ -207,7 +208,7 @@ async function importModule(url: string): Promise<{ default?: unknown; packs?: u
   }
   if (!hooked) {
     hooked = true
-    register('./resolve-self.js', import.meta.url)
+    hookModules()
   }
   const version = versions.get(url)
   return await import(version === undefined ? url : `${url}?${versionMark}${version}`)

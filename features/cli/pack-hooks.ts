@@ -1,4 +1,4 @@
 /** For `node --import`: what a pack's own tests import of svc-code is the installation that runs them. */
-import { register } from 'node:module'
+import { hookModules } from './module-hooks.ts'
 
-register('./resolve-self.js', import.meta.url)
+hookModules()

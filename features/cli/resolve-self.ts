@@ -1,5 +1,5 @@
 /**
- * Module hook: whichever way a pack names a door of this installation (`svc-code/kernel`, `svc-code/kernel/testing`, `svc-code/client`,
+ * Module hooks: whichever way a pack names a door of this installation (`svc-code/kernel`, `svc-code/kernel/testing`, `svc-code/client`,
  * `svc-code/packs`, `svc-code/features/<pack>`, or the file of one), it gets the instance that runs.
  */
 import { existsSync, readFileSync } from 'node:fs'
@@ -15,14 +15,18 @@ interface Resolved {
 interface Context {
   readonly parentURL?: string
 }
-type Next = (specifier: string, context: Context) => Promise<Resolved>
+/** What comes of the next hook: in the thread of the modules at once, in a thread for hooks as a promise. */
+type Soon<T> = T | Promise<T>
+const then = <T, R>(value: Soon<T>, next: (value: T) => R): Soon<R> => (value instanceof Promise ? value.then(next) : next(value))
+
+type Next = (specifier: string, context: Context) => Soon<Resolved>
 
 const here = new URL('.', import.meta.url)
 const bundled = basename(here.pathname) === 'bundle'
 const compiled = import.meta.url.endsWith('.js')
 const root = new URL(compiled && !bundled ? '../../../' : '../../', here).href
 
-export async function resolve(specifier: string, context: Context, next: Next): Promise<Resolved> {
+export function resolve(specifier: string, context: Context, next: Next): Soon<Resolved> {
   const named = /^svc-code\/(kernel|kernel\/testing|client|packs|features\/[a-z0-9-]+)$/.exec(specifier)?.[1]
   if (named !== undefined) {
     const url = door(named)
@@ -38,7 +42,11 @@ export async function resolve(specifier: string, context: Context, next: Next): 
   // What the loader of packs asks for is a file that is there, links resolved: this thread is all that a hundred of them wait for.
   if (/^file:[^?]*\.mjs(?:\?|$)/.test(specifier) && context.parentURL?.startsWith(root) && !specifier.startsWith(root))
     return { url: specifier, format: 'module', shortCircuit: true }
-  const resolved = versioned(await next(specifier, context), context)
+  return then(next(specifier, context), found => ofInstallation(versioned(found, context)))
+}
+
+/** The file of a door is the door. */
+function ofInstallation(resolved: Resolved): Resolved {
   if (!resolved.url.startsWith(root)) return resolved
   const file = /^(?:dist\/)?(kernel\/index|testing\/index|features\/[a-z0-9-]+\/index)\.[jt]s$/.exec(resolved.url.slice(root.length))?.[1]
   return file === undefined ? resolved : { ...resolved, url: door(file.replace(/\/index$/, '').replace('testing', 'kernel/testing')) }
@@ -50,16 +58,16 @@ interface Loaded {
   shortCircuit?: boolean
 }
 
-type NextLoad = (url: string, context: { readonly format?: string | null }) => Promise<Loaded>
+type NextLoad = (url: string, context: { readonly format?: string | null }) => Soon<Loaded>
 
 /** Erases types where Node does not. Other modules are read at once: each wait would be one of this thread for a hundred packs. */
-export async function load(url: string, context: { readonly format?: string | null }, next: NextLoad): Promise<Loaded> {
+export function load(url: string, context: { readonly format?: string | null }, next: NextLoad): Soon<Loaded> {
   if (context.format === 'module' && /^file:[^?]*\.m?js(?:\?|$)/.test(url))
     return { format: 'module', source: readFileSync(fileURLToPath(url)), shortCircuit: true }
-  if (native || !/^file:.*\.m?ts(?:\?|$)/.test(url)) return await next(url, context)
+  if (native || !/^file:.*\.m?ts(?:\?|$)/.test(url)) return next(url, context)
   const file = fileURLToPath(url)
   const erase = eraserFor(file)
-  if (!erase) return await next(url, context)
+  if (!erase) return next(url, context)
   return { format: 'module', source: erase(readFileSync(file, 'utf8'), file), shortCircuit: true }
 }
 
