@@ -32,7 +32,10 @@ async function demo(): Promise<void> {
     const second = await startServer(join(place, 'home'))
     const { items } = await second.client.call('GET', `/sessions/${session.id}/messages`)
     say(`5. The session still holds ${items.length} messages, oldest first:\n\n`)
-    for (const message of items.reverse()) say(`   ${message.role.padEnd(9)} ${summary(message.content)}\n`)
+    for (const { role, metadata, content } of items.reverse()) {
+      const who = metadata?.origin?.kind === 'injection' ? 'reminder' : role // what the server adds for the model stands in the place of a user
+      say(`   ${who.padEnd(9)} ${summary(content)}\n`)
+    }
     await second.stop()
     say('\nDone. Start your own server with: npm start\n')
   } finally {
@@ -99,7 +102,9 @@ function summary(content: readonly Record<string, unknown>[]): string {
       return String(part.text ?? part.thinking ?? `[${part.type}]`)
     })
     .join(' | ')
+    .replace(/<\/?system-reminder>/g, '')
     .replace(/\s+/g, ' ')
+    .trim()
   return text.length > 100 ? `${text.slice(0, 97)}...` : text
 }
 
