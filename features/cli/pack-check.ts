@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Pack } from '../../kernel/index.ts'
 import { defaultPacks, demoPacks, loadDefaultPacks } from '../default-packs.ts'
 import { CommandError } from './command-error.ts'
@@ -88,7 +87,7 @@ async function ownTests(dir: string, { out, env }: Io): Promise<number | undefin
   )
   if (files.length === 0) return undefined
   out(`\nits own tests: ${files.map(name => relative(dir, name)).join(', ')}\n`)
-  const hooks = fileURLToPath(new URL('./pack-hooks.js', import.meta.url))
+  const hooks = new URL('./pack-hooks.js', import.meta.url).href
   const child = spawn(process.execPath, ['--import', hooks, '--test', '--test-reporter=spec', ...files], {
     env: { ...process.env, ...env, NODE_TEST_CONTEXT: undefined },
     stdio: ['ignore', 'pipe', 'pipe']

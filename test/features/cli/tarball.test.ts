@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -41,7 +41,7 @@ test('a clone packs a tarball without sources or tests, which runs, types and al
   skip: existsSync(join(root, '.git')) ? false : 'this is no clone'
 }, async () => {
   const place = await freshDir()
-  const [clone, project] = [join(place, 'clone'), join(place, 'project')]
+  const [clone, project] = [join(place, 'clone'), join(place, 'my project #1 50%')]
   const run = (cwd: string, command: string, ...args: string[]) => {
     const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 120_000 })
     assert.equal(status, 0, `${command} ${args.join(' ')}: ${stdout}${stderr}`)
@@ -92,4 +92,14 @@ test('a clone packs a tarball without sources or tests, which runs, types and al
   ]
   assert.equal(run(project, process.execPath, join(installed, 'typescript', 'bin', 'tsc'), ...options), '')
   assert.equal(run(project, process.execPath, 'mine.js'), 'completed not here 60 function 7\n')
+
+  run(project, process.execPath, main, 'pack', 'new', 'note')
+  const tests = "import assert from 'node:assert'\nimport pack from './pack.js'\nassert.equal(pack.name, 'note')\n"
+  await writeFile(
+    join(project, 'note', 'pack.js'),
+    "import { definePack } from 'svc-code/kernel'\nexport default definePack({ name: 'note', setup() {} })\n"
+  )
+  await writeFile(join(project, 'note', 'pack.test.js'), tests)
+  for (const name of ['pack.ts', 'pack.test.ts']) await rm(join(project, 'note', name))
+  assert.match(run(join(project, 'note'), process.execPath, main, 'pack', 'test'), /its own tests passed/)
 })
