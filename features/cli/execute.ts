@@ -33,6 +33,7 @@ const runners: Readonly<Record<CommandName, () => Promise<Runner>>> = {
 
 /** Resolves to the exit code: 0 done, 1 failed, 2 the command line was not understood; `run` has more. Never rejects. */
 export async function execute(args: readonly string[], io: Io): Promise<number> {
+  let isServer = false
   try {
     const parsed = parseCommandLine(args)
     if (parsed.kind === 'version') {
@@ -48,6 +49,7 @@ export async function execute(args: readonly string[], io: Io): Promise<number> 
     if (usesHome(parsed)) assertHome(homeOf(parsed.flags, io.env), true)
     await warn(parsed, io)
     const run = await runners[parsed.command]()
+    isServer = parsed.command === 'serve' || parsed.verb === 'dev' // nobody may read what one says, and it ends all the same
     return await run(parsed, io)
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
@@ -55,6 +57,8 @@ export async function execute(args: readonly string[], io: Io): Promise<number> 
     const hint = code === RouteMissing.code ? '; the pack that answers it is not active: svc-code packs says why' : ''
     io.err(`svc-code: ${code === 'EMFILE' ? tooFewDescriptors() : text}${hint}\n`)
     return error instanceof UsageError ? 2 : error instanceof CommandError ? error.exitCode : 1
+  } finally {
+    if (!isServer) await io.flushed()
   }
 }
 

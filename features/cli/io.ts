@@ -20,6 +20,8 @@ export interface Io {
    * ends the process.
    */
   readonly onInterrupt: (hear: () => void) => () => void
+  /** Resolves when all that was written has been read, or nobody reads it any more. */
+  readonly flushed: () => Promise<unknown>
 }
 
 async function* inputLines(): AsyncGenerator<string> {
@@ -53,7 +55,8 @@ export function processIo(): Io {
       return () => {
         for (const name of names) process.off(name, handle)
       }
-    }
+    },
+    flushed: () => Promise.all([process.stdout, process.stderr].map(stream => new Promise(resolve => stream.write('', resolve))))
   }
 }
 

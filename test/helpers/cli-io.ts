@@ -71,7 +71,8 @@ export async function command(home: string, args: readonly string[], given: Give
     onInterrupt(interrupt) {
       interrupts.add(interrupt)
       return () => interrupts.delete(interrupt)
-    }
+    },
+    flushed: async () => undefined
   })
   return { code, stdout, stderr, asked }
 }

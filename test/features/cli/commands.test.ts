@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { readable } from '../../../features/cli/logs.ts'
 import { readToken } from '../../../kernel/access/token.ts'
 import { definePack, defineRoute, Type } from '../../../kernel/index.ts'
+import { run } from '../../helpers/cli.ts'
 import { command } from '../../helpers/cli-io.ts'
 import { latch } from '../../helpers/latch.ts'
 import { modelConfig } from '../../helpers/model-config.ts'
@@ -240,6 +241,18 @@ test('the log is shown in readable lines, from its end, above a level, and follo
   const { code, stdout } = await following
   assert.equal(code, 0)
   assert.deepEqual(stdout.match(/last of the old|first of the new|cut/g), ['last of the old', 'first of the new', 'cut'])
+})
+
+test('whoever reads what a command prints gets all of it, however much that is', async () => {
+  const home = await freshDir()
+  await mkdir(join(home, 'logs'))
+  const lines = Array.from({ length: 20_000 }, (_, n) => `${JSON.stringify({ level: 30, msg: 'said and written down '.repeat(8), n })}\n`)
+  await writeFile(join(home, 'logs', 'svc-code.log'), lines.join(''))
+
+  for (const count of [10_000, 30_000]) {
+    const { stdout } = await run(home, 'logs', '--json', '-n', String(count))
+    assert.ok(stdout === lines.slice(-count).join(''), `${stdout.length} characters of ${count} lines`)
+  }
 })
 
 test('the completions are scripts that the shells understand', async () => {
