@@ -35,16 +35,17 @@ export const logs: Runner = async ({ flags }, { env, out, onInterrupt }) => {
 
 /** Reads backwards, so that a large log costs what is shown of it. */
 async function lastLines(file: FileHandle, size: number, count: number): Promise<string[]> {
-  let text = Buffer.alloc(0)
-  let from = size
-  const complete = () => text.subarray(0, -1).toString('latin1').split('\n').length > count
-  while (from > 0 && !complete()) {
+  const chunks: Buffer[] = []
+  let ends = 0
+  // The last line ends, too, and the first one of what was read may have begun before.
+  for (let from = size; from > 0 && ends < count + 1; ) {
     const length = Math.min(chunkBytes, from)
     from -= length
     const { buffer } = await file.read(Buffer.alloc(length), 0, length, from)
-    text = Buffer.concat([buffer, text])
+    chunks.unshift(buffer)
+    for (let at = buffer.indexOf(10); at >= 0; at = buffer.indexOf(10, at + 1)) ends++
   }
-  const lines = text
+  const lines = Buffer.concat(chunks)
     .toString('utf8')
     .split('\n')
     .filter(line => line !== '')
