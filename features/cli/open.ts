@@ -43,9 +43,13 @@ function launched(address: string, env: NodeJS.ProcessEnv): Promise<boolean> {
   const [program = 'xdg-open', ...args] = openers[process.platform] ?? ['xdg-open']
   return new Promise(resolve => {
     const child = spawn(program, [...args, address], { detached: true, stdio: 'ignore', env })
-    child.once('error', () => resolve(false))
-    child.once('exit', code => resolve(code === 0))
-    setTimeout(() => resolve(true), 2_000).unref() // it runs: the browser itself
+    const waited = setTimeout(() => resolve(true), 2_000) // it runs: the browser itself
+    const end = (opened: boolean) => {
+      clearTimeout(waited)
+      resolve(opened)
+    }
+    child.once('error', () => end(false))
+    child.once('exit', code => end(code === 0))
     child.unref()
   })
 }
