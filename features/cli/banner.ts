@@ -1,6 +1,6 @@
 /** What the start prints: where the server is, whether a model is ready and how to get one, the token (once), and how to stop. */
 import { join } from 'node:path'
-import type { Feature } from '../../kernel/index.ts'
+import type { Feature, Pack } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { readAuth } from '../providers/index.ts'
 import { demoModel } from './deployment.ts'
@@ -16,6 +16,8 @@ interface BannerFacts {
   readonly bypassed: boolean
   /** How this command line is called here. */
   readonly command: string
+  /** A line above says so already. */
+  readonly isTold: (text: string) => boolean
 }
 
 /** The lines in front of which the server is ready; `stop` is the last of them. */
@@ -24,7 +26,7 @@ export async function banner(kernel: Kernel, facts: BannerFacts): Promise<string
   const near = reachable(url)
   const features = kernel.features()
   const demo = facts.demo && features.some(({ name, state }) => name === 'demo-model' && state === 'Active')
-  const odd = features.filter(feature => feature.state !== 'Active')
+  const idle = features.filter(feature => feature.state !== 'Active')
   const page = kernel.routeAt('GET', '/')
   const lines = [
     `svc-code ${productVersion()} is listening on ${url}`,
@@ -33,8 +35,8 @@ export async function banner(kernel: Kernel, facts: BannerFacts): Promise<string
     ...(page && !page.fallback ? [`  open    ${near}/#token=${token}`] : [`  token   ${token}`]),
     ...(await modelLines(kernel, { ...facts, demo })),
     `  home    ${kernel.home}`,
-    `  packs   ${features.length - odd.length} active${odd.length > 0 ? `, ${odd.length} not:` : ''}`,
-    ...odd.map(feature => `          ${feature.name} is ${feature.state}: ${why(feature)}`),
+    `  packs   ${features.length - idle.length} active${idle.length > 0 ? `, ${idle.length} not:` : ''}`,
+    ...inWords(idle, kernel.packs()).map(line => `          ${line}`),
     ...(offline ? ['  network offline: only configured providers on this machine are called'] : []),
     ...(demo ? ['', ...tryLines(kernel, near), ''] : []),
     `  stop    Ctrl+C${kernel.routeAt('POST', '/api/v1/shutdown') ? `, or POST ${near}/api/v1/shutdown` : ''}`,
@@ -47,12 +49,12 @@ export async function banner(kernel: Kernel, facts: BannerFacts): Promise<string
 const ownerOf = ({ by }: { by: number | undefined }) => (by === undefined ? '' : ` by the server of this home with pid ${by}`)
 
 /** What the default model is, or how to get one; nothing without the pack that knows. */
-async function modelLines(kernel: Kernel, { command, demo }: BannerFacts): Promise<string[]> {
+async function modelLines(kernel: Kernel, { command, demo, isTold }: BannerFacts): Promise<string[]> {
   if (!kernel.routeAt(readAuth.method, readAuth.path)) return []
   const { code, data } = await kernel.inject(readAuth, { query: { check_model: true } })
   if (code !== 0 || !data) return []
   const { ready, default_model, providers_count, warnings = [] } = data
-  const remarks = warnings.map(text => `          warning: ${text}`)
+  const remarks = warnings.filter(text => !isTold(text)).map(text => `          warning: ${text}`)
   const others = demo && default_model !== demoModel ? `; the demo model is ${demoModel}` : ''
   if (ready) return [`  model   ${default_model}${warnings.length === 0 ? ' is ready' : ''}${others}`, ...remarks]
   const state = providers_count === 0 ? 'no provider is configured' : default_model === null ? 'no default model is set' : 'not ready'
@@ -84,6 +86,22 @@ function tryLines({ home }: Kernel, url: string): string[] {
 /** A URL that a client on this machine can open: a server on all addresses has no address of its own. */
 export function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+}
+
+/** Named one by one. */
+const mostWaiting = 5
+
+/** Why packs are not active, a line for each reason: those that wait do so for one of the others, or for one that was left out. */
+export function inWords(idle: readonly Feature[], packs: readonly Pick<Pack, 'name' | 'provides'>[]): string[] {
+  const waiting = idle.filter(({ meta }) => meta.error === undefined && meta.waiting_for)
+  const others = waiting.length > 1 ? idle.filter(one => !waiting.includes(one)) : idle
+  const lines = others.map(feature => `${feature.name} is ${feature.state}: ${why(feature)}`)
+  if (waiting.length < 2) return lines
+  const names = waiting.map(({ name }) => name)
+  const theirs = packs.flatMap(({ name, provides }) => (names.includes(name) ? provides.map(({ id }) => id) : []))
+  const wanted = new Set(waiting.flatMap(({ meta }) => meta.waiting_for ?? []).filter(id => !theirs.includes(id)))
+  const more = names.length > mostWaiting ? ` and ${names.length - mostWaiting} more (svc-code packs)` : ''
+  return [...lines, `${names.length} wait for ${[...wanted].join(', ')}: ${names.slice(0, mostWaiting).join(', ')}${more}`]
 }
 
 /** Why a pack is not active, or what of an active one went wrong, in a few words. */

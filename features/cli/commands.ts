@@ -262,7 +262,7 @@ With --model that model of the provider becomes the default one; without it, one
       {
         verb: '',
         args: ['[pack]'],
-        help: 'all packs, or one with its options: asks the running server; without one, what it would load. Starts and makes nothing. Exit code 1 when a pack failed'
+        help: 'all packs, or one with its options: asks the running server; without one, what it would load. Starts and makes nothing. Exit code 1 when a pack failed, or a name in [packs] stops every start'
       }
     ],
     flags: ['json', ...packs, ...own],

@@ -2,18 +2,26 @@
 import { KernelInfo, nearest, type Pack, PackControl, Relays } from '../../kernel/index.ts'
 import { defaultConfig, defaultPacks, demoPacks, loadDefaultPack, loadDefaultPacks } from '../default-packs.ts'
 import type { Deployment } from './deployment.ts'
-import { checkPackNames } from './options.ts'
+import { checkPackNames, type UsageError } from './options.ts'
 import { productVersion } from './version.ts'
 
 /** Services that are there without a pack. */
 export const kernelServices: readonly string[] = [KernelInfo.id, PackControl.id, Relays.id]
 
+interface PackOptions {
+  /** Hears of what gave way to the command line. */
+  readonly warn?: (text: string) => void
+  /** Time limit of an import. */
+  readonly importMs?: number
+  /** Hears of a name in `disable`, `require` or `isolate` that is nobody's; without it that is thrown, for no server starts then. */
+  readonly stranger?: (problem: UsageError) => void
+}
+
 /**
  * The packs of a deployment in activation order for ties. What cannot be imported, and what has the name of another pack, is among them as
- * a pack that fails with the reason. `importMs`: time limit of an import; `warn`: hears of what gave way to the command line. Throws when a
- * name in `disable` or `require` is nobody's.
+ * a pack that fails with the reason.
  */
-export async function deploymentPacks(deployment: Deployment, warn?: (text: string) => void, importMs?: number): Promise<Pack[]> {
+export async function deploymentPacks(deployment: Deployment, { warn, importMs, stranger = refuse }: PackOptions = {}): Promise<Pack[]> {
   const packs = await loadDefaultPacks(deployment.disable, productVersion())
   if (deployment.demo) packs.push(...(await loadDefaultPacks(deployment.disable, productVersion(), demoPacks)))
   const names = Object.keys({ ...defaultPacks, ...(deployment.demo ? demoPacks : {}) })
@@ -28,21 +36,30 @@ export async function deploymentPacks(deployment: Deployment, warn?: (text: stri
     packs.push(...(await checkReplacements(loaded.packs, deployment, defaults)))
   }
   const known = [...new Set([...names, ...packs.map(pack => pack.name)])]
-  if (failed.length === 0) checkPackNames('disable', deployment.disable, known)
-  checkIsolated(deployment, names, failed.length === 0 ? known : undefined)
+  if (failed.length === 0) checkPackNames('disable', deployment.disable, known, stranger)
+  checkIsolated(deployment, names, stranger, failed.length === 0 ? known : undefined)
   const absent = failed.length > 0 && deployment.require.find(name => !known.includes(name))
   if (absent) throw new Error(`required pack '${absent}' is not there; these could not be loaded: ${failed.join('; ')}`)
-  checkPackNames('require', deployment.require, known)
+  checkPackNames('require', deployment.require, known, stranger)
   return packs.filter(pack => !deployment.disable.includes(pack.name))
 }
 
+const refuse = (problem: UsageError) => {
+  throw problem
+}
+
 /** Packs of the installation share objects with others: only those of `load` can run apart. `known`: undefined when some could not be loaded. */
-function checkIsolated({ isolate }: Deployment, own: readonly string[], known: readonly string[] | undefined): void {
+function checkIsolated(
+  { isolate }: Deployment,
+  own: readonly string[],
+  stranger: (problem: UsageError) => void,
+  known: readonly string[] | undefined
+): void {
   if (typeof isolate !== 'object') return
   const shared = isolate.find(name => own.includes(name))
   if (shared !== undefined)
     throw new Error(`[packs] isolate names '${shared}', a default pack: only packs of load can run in a process of their own`)
-  if (known) checkPackNames('isolate', isolate, known)
+  if (known) checkPackNames('isolate', isolate, known, stranger)
 }
 
 /** Options of the deployment over those of the full server. */

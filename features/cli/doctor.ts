@@ -4,7 +4,7 @@ import { AppError, definePack } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { Llm, Outbound, type OutboundReport } from '../llm/index.ts'
 import { Providers, readAuth } from '../providers/index.ts'
-import { why } from './banner.ts'
+import { inWords, why } from './banner.ts'
 import type { Runner } from './commands.ts'
 import { homeOf } from './deployment.ts'
 import { type Check, failed, fileCheck, homeChecks, ok, portChecks, warning } from './doctor-checks.ts'
@@ -79,12 +79,13 @@ async function looks(kernel: Kernel, seen: Seen): Promise<Check[]> {
 
 function packChecks(kernel: Kernel): Check[] {
   const features = kernel.features().filter(({ name }) => name !== 'doctor')
-  const odd = features.filter(({ state, meta }) => state !== 'Active' || meta.faults !== undefined)
-  const notes = odd.map(feature => {
-    const said = `${feature.name} is ${feature.state}: ${why(feature)}`
-    return feature.state === 'Active' ? warning('packs', said) : failed('packs', said)
-  })
-  return [ok('packs', `${features.filter(({ state }) => state === 'Active').length} active`), ...notes]
+  const active = features.filter(({ state }) => state === 'Active')
+  const idle = features.filter(({ state }) => state !== 'Active')
+  return [
+    ok('packs', `${active.length} active`),
+    ...active.flatMap(feature => (feature.meta.faults ? [warning('packs', `${feature.name} is Active: ${why(feature)}`)] : [])),
+    ...inWords(idle, kernel.packs()).map(line => failed('packs', line))
+  ]
 }
 
 async function modelChecks(kernel: Kernel, llm: Llm | undefined): Promise<Check[]> {

@@ -140,16 +140,25 @@ export function isOrigin(text: string): boolean {
   return origin === 'null' ? protocol !== 'file:' && /^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/.test(text) : origin === text
 }
 
-/** Throws a UsageError for a pack name (of --disable, --require or config.toml) that nobody has: a typing error would go unnoticed. */
-export function checkPackNames(option: 'disable' | 'require' | 'isolate', given: readonly string[], known: readonly string[]): void {
+/** Tells of a pack name (of --disable, --require or config.toml) that nobody has: a typing error would go unnoticed. */
+export function checkPackNames(
+  option: 'disable' | 'require' | 'isolate',
+  given: readonly string[],
+  known: readonly string[],
+  tell: (problem: UsageError) => void
+): void {
   const odd = given.find(name => !known.includes(name))
   if (odd === undefined) return
-  throw new UsageError(
-    `unknown pack '${odd}' in ${option === 'isolate' ? '' : `--${option} or `}[packs] ${option}.${suggestion(odd, known, '')}`
-  )
+  const best = near(odd, known)
+  const hint = best === undefined ? '' : ` Did you mean ${best}?`
+  const where = `${option === 'isolate' ? '' : `--${option} or `}[packs] ${option}`
+  tell(new UsageError(`unknown pack '${odd}' in ${where}.${hint} svc-code packs lists them.`))
 }
 
+const near = (given: string, known: readonly string[]): string | undefined =>
+  nearest(given, known, Math.max(2, Math.floor(given.length / 3)))
+
 function suggestion(given: string, known: readonly string[], prefix: string): string {
-  const best = nearest(given, known, Math.max(2, Math.floor(given.length / 3)))
+  const best = near(given, known)
   return best === undefined ? ` Known: ${known.map(name => prefix + name).join(', ')}.` : ` Did you mean ${prefix}${best}?`
 }

@@ -38,7 +38,7 @@ export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment
     loaded = specs
     last = now
     const gaveWay: string[] = []
-    const found = await deploymentPacks({ ...now, demo: deployment.demo ?? false }, text => gaveWay.push(text))
+    const found = await deploymentPacks({ ...now, demo: deployment.demo ?? false }, { warn: text => gaveWay.push(text) })
     const all = await Promise.all(found.map(same))
     for (const pack of all) known.set(pack.name, pack)
     return stateOf(now, all, gaveWay)

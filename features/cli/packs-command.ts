@@ -14,17 +14,23 @@ import { json, table } from './io.ts'
 import { details, disabledRow, type Row, rowOf } from './pack-rows.ts'
 import { type Reached, runningServer, silence } from './servers.ts'
 
-/** Exit code 1 when a pack failed. */
+/** Exit code 1 when a pack failed, or a name that is no pack's stops every start. */
 export const packs: Runner = async ({ flags, words }, { env, out, err }) => {
   const deployment = await readDeployment(flags, env)
   const server = await runningServer(deployment.home)
-  const rows: Row[] = server ? await rowsOf(server, deployment) : await foreseenRows(deployment, text => err(`warning: ${text}\n`))
+  const warn = (text: string) => err(`warning: ${text}\n`)
+  let starts = true
+  const stranger = ({ message }: Error) => {
+    starts = false
+    warn(`no server can start: ${message}`)
+  }
+  const rows: Row[] = server ? await rowsOf(server, deployment) : await foreseenRows(deployment, warn, stranger)
   if (!server) {
     const [silent] = await listInstances(deployment.home)
     err(`${silent ? silence(silent) : `no server runs on ${deployment.home}`}: this is what one would load\n`)
   } else {
     const served = rows.map(({ name }) => name)
-    for (const text of await configuredWarnings(flags, env, served)) err(`warning: ${text}\n`)
+    for (const text of await configuredWarnings(flags, env, served)) warn(text)
   }
   const [name] = words
   const shown = name === undefined ? rows : rows.filter(row => row.name === name)
@@ -32,7 +38,7 @@ export const packs: Runner = async ({ flags, words }, { env, out, err }) => {
   if (flags.json) out(json({ running: server !== undefined, packs: shown }))
   else if (name !== undefined) for (const row of shown) out(details(row))
   else out(table([['pack', 'state', 'version', 'why'], ...rows.map(row => [row.name, row.state, row.version ?? '-', row.why])]))
-  return shown.some(row => row.state === 'Failed') ? 1 : 0
+  return starts && shown.every(row => row.state !== 'Failed') ? 0 : 1
 }
 
 /** What a running server says; one without the pack that tells it says less. */
@@ -47,8 +53,8 @@ async function rowsOf({ client }: Reached, { disable }: Deployment): Promise<Row
   return [...active, ...disable.map(disabledRow)]
 }
 
-async function foreseenRows(deployment: Deployment, warn: (text: string) => void): Promise<Row[]> {
-  const loaded = await deploymentPacks(deployment, warn)
+async function foreseenRows(deployment: Deployment, warn: (text: string) => void, stranger: (problem: Error) => void): Promise<Row[]> {
+  const loaded = await deploymentPacks(deployment, { warn, stranger })
   for (const text of deploymentWarnings(deployment, loaded)) warn(text)
   return [...foreseen(loaded, deployment), ...deployment.disable.map(disabledRow)]
 }

@@ -42,7 +42,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   const level = env.SVC_CODE_LOG_LEVEL
   if (level && !logLevels.includes(level)) warn(`SVC_CODE_LOG_LEVEL ${level} is unknown: give one of ${logLevels.join(', ')}; info is used`)
   const early = collectFaults()
-  const packs = await deploymentPacks(deployment, warn)
+  const packs = await deploymentPacks(deployment, { warn })
   deploymentWarnings(deployment, packs).forEach(warn)
   const terminal = new Terminal(out)
   const kernel = await createKernel({
@@ -68,7 +68,8 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
       demo: deployment.demo ?? false,
       offline: options.offline ?? false,
       bypassed: options.dangerousBypassAuth ?? false,
-      command: ownCommand(env)
+      command: ownCommand(env),
+      isTold: (text: string) => terminal.isTold(text)
     }
     const ready = kernel.stopping ? '' : await banner(kernel, facts)
     if (kernel.stopping) await kernel.done

@@ -6,6 +6,7 @@ import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
 import { homeOf } from './deployment.ts'
 import { json, shortTime, table } from './io.ts'
+import { UsageError } from './options.ts'
 import { reach, urlOf } from './servers.ts'
 
 export const instances: Runner = async ({ flags }, { env, out }) => {
@@ -104,6 +105,8 @@ function shown({ url, pid, version, started_at, error, packs, model, sessions }:
 const stopMs = 30_000
 
 export const stop: Runner = async ({ words: [port], flags }, { env, out }) => {
+  if (port !== undefined && !/^\d{1,5}$/.test(port))
+    throw new UsageError(`'${port}' is no port: give a number, such as 58627; svc-code instances lists the servers with theirs.`)
   const home = homeOf(flags, env)
   const running = await listInstances(home)
   const chosen = port === undefined ? running : running.filter(one => String(one.port) === port)

@@ -7,6 +7,8 @@ const maxUnread = 256 * 1024
 /** Lines of a running server. Before `running` they are part of the start. */
 export class Terminal {
   readonly #out: (text: string) => void
+  /** What was shown before `running`. */
+  readonly #told = new Set<string>()
   #running = false
 
   constructor(out: (text: string) => void) {
@@ -18,7 +20,13 @@ export class Terminal {
     this.#running = true
   }
 
+  /** It was shown at the start. */
+  isTold(text: string): boolean {
+    return this.#told.has(text)
+  }
+
   show({ level, text }: OperatorLine): void {
+    if (!this.#running) this.#told.add(text)
     this.say(level === 'info' ? text : `warning: ${text}`)
   }
 

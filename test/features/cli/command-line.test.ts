@@ -121,8 +121,13 @@ test('the help names every command and environment variable, and that of a comma
 
 test('a pack name that nobody has is refused, with the one that was meant', () => {
   const known = ['tools-shell', 'agent']
-  checkPackNames('disable', ['agent'], known)
-  assert.throws(() => checkPackNames('disable', ['tool-shell'], known), usage(/unknown pack 'tool-shell' .*Did you mean tools-shell\?/))
+  const check = (name: string) =>
+    checkPackNames('disable', [name], known, problem => {
+      throw problem
+    })
+  check('agent')
+  assert.throws(() => check('tool-shell'), usage(/unknown pack 'tool-shell' .* Did you mean tools-shell\? svc-code packs lists them\.$/))
+  assert.throws(() => check('weather'), usage(/^unknown pack 'weather' in --disable or \[packs\] disable\. svc-code packs lists them\.$/))
 })
 
 test('the table of packs is found however its name is written', async () => {

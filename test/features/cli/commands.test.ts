@@ -144,6 +144,8 @@ test('commands talk to the running server of the home', async t => {
   })
 
   await t.test('stop ends it and waits for its end', async () => {
+    const word = await command(home, ['stop', 'it'])
+    assert.deepEqual([word.code, word.stderr.includes("'it' is no port")], [2, true])
     const none = await command(home, ['stop', '1'])
     assert.match(none.stderr, /listens on port 1; there are: \d+/)
     assert.equal((await command(home, ['stop'])).stdout, `stopped the server on ${server.url}\n`)

@@ -26,7 +26,7 @@ async function featuresOf(files: Readonly<Record<string, string>>, importMs?: nu
     spec: `./${name}`,
     from: dir
   }))
-  const packs = await deploymentPacks({ home, load, disable: [], require: [], replace: {}, config: {} }, undefined, importMs)
+  const packs = await deploymentPacks({ home, load, disable: [], require: [], replace: {}, config: {} }, { importMs })
   const kernel = await createKernel({ home, packs, port: 0, log: { level: 'silent' } })
   await kernel.start()
   try {

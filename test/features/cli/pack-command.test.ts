@@ -195,6 +195,11 @@ test('unknown names and options in [packs] are told by commands that do not need
   assert.match(stderr, /warning: \[packs\] disable in config\.toml: no default pack is named 'tols-web'; did you mean tools-web\?\n/)
   assert.match(stderr, /warning: config\.toml: bad deployment config for pack sessions: unknown max_idel/)
 
+  const packs = await command(home, ['packs'])
+  assert.match(packs.stderr, /no server can start: unknown pack 'tols-web' in .*Did you mean tools-web\? svc-code packs lists them\.\n/)
+  assert.match(packs.stdout, /^tools-web +not started/m)
+  assert.equal(packs.code, 1)
+
   const load = '["./opt.mjs", "./tods/pack.mjs", "svc-code-skill"]'
   const table = ['opt', 'tods', 'skill', 'plann', 'gut', 'titels'].map(name => `[packs.config.${name}]\nword = "x"\n`).join('')
   await writeFile(join(home, 'config.toml'), `[packs]\nload = ${load}\nisolate = ["plann"]\n${table}`)

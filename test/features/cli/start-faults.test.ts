@@ -174,6 +174,24 @@ test('a ~/ in the name of a home that no shell has replaced is the home director
   assert.equal(homeOf({}, {}), join(homeOfUser(), '.svc-code'))
 })
 
+test('a configuration that cannot be used is told once by the start, and packs that wait for the same are told together', async t => {
+  const home = await freshDir()
+  await writeFile(join(home, 'config.toml'), 'telemetry = maybe\n', { mode: 0o600 })
+  const waiting = /^\d+ wait for sessions, interactions: (?:[a-z0-9-]+, ){4}[a-z0-9-]+ and \d+ more \(svc-code packs\)$/
+
+  const printed = (await serve(t, home, '--port', '0', '--disable', 'sessions', '--disable', 'interactions')).printed()
+  assert.equal(printed.match(/config\.toml cannot be used/g)?.length, 1, printed)
+  const [, lines = ''] = /^ {2}packs {3}\d+ active, \d+ not:\n((?: {10}.*\n)*)/m.exec(printed) ?? []
+  assert.match(lines.trim(), waiting)
+
+  await writeFile(join(home, 'config.toml'), '[packs]\ndisable = ["sessions", "interactions"]\n', { mode: 0o600 })
+  const { stdout } = await command(home, ['doctor', '--offline', '--json'])
+  const { checks } = JSON.parse(stdout) as { checks: { subject: string; text: string }[] }
+  const [, ...told] = checks.filter(({ subject }) => subject === 'packs')
+  assert.equal(told.length, 1)
+  assert.match(told[0]?.text ?? '', waiting)
+})
+
 test('a start names the demo model only while its pack is there', async t => {
   const { printed } = await serve(t, await freshDir(), '--port', '0', '--demo', '--disable', 'demo-model')
   assert.doesNotMatch(printed(), /demo\/demo|^ {2}try /m)
