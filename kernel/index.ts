@@ -93,7 +93,8 @@ export {
   type TObject,
   type TProperties,
   type TSchema,
-  Type
+  Type,
+  tidy
 } from './schema.ts'
 export { nearest } from './spelling.ts'
 export { type Codec, codecOf, type Decoded } from './storage/codec.ts'

@@ -1,5 +1,5 @@
 /** Wire of the providers pack (contract 1, Models and providers; Auth readiness). Pure data. */
-import { defineEvent, defineRoute, errorSpec, named, nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
+import { defineEvent, defineRoute, errorSpec, named, nullable, oneOf, type Static, type TSchema, Type } from '../../kernel/index.ts'
 import type { LoginStatus } from '../llm/index.ts'
 
 /** PUT, DELETE and imports leave the providers of logins alone. */
@@ -106,13 +106,13 @@ const id = Type.String({ minLength: 1, examples: ['work'], description: 'Letters
 export const ProviderBody = Type.Object(fields)
 export type ProviderBody = Static<typeof ProviderBody>
 
-const CreateBody = named(
+export const CreateBody = named(
   'CreateProviderRequest',
   Type.Object({ id, api_key: Type.Optional(Type.String({ description: 'Empty: none' })), ...fields })
 )
 export type CreateBody = Static<typeof CreateBody>
 
-const ReplaceBody = named(
+export const ReplaceBody = named(
   'ReplaceProviderRequest',
   Type.Object({
     new_id: Type.Optional(id),
@@ -121,6 +121,9 @@ const ReplaceBody = named(
   })
 )
 export type ReplaceBody = Static<typeof ReplaceBody>
+
+/** Described only: whoever handles it checks it (`checkedBody`), so that one refusal names all that is wrong. */
+const described = (body: TSchema) => Type.Unknown(body)
 
 /** What a refresh found (contract 1, Refresh report). */
 export const RefreshReport = named(
@@ -200,7 +203,7 @@ export const createProvider = defineRoute({
   path: base,
   summary: 'Add a provider and its model aliases in one save',
   description: 'Sets default_model when there is none at all: to the default of the provider, else to its first model.',
-  body: CreateBody,
+  body: described(CreateBody),
   data: ProviderItem,
   errors: [ProviderExists],
   status: 201
@@ -219,7 +222,7 @@ export const replaceProvider = defineRoute({
   summary: 'Replace a provider and its aliases in one save; new_id renames it',
   description: 'A rename takes default_provider, default_model and the secondary-model pool along; nothing else moves a default.',
   params,
-  body: ReplaceBody,
+  body: described(ReplaceBody),
   data: Type.Object({ provider: ProviderItem }),
   errors: [ProviderMissing, ProviderManaged, ProviderExists]
 })

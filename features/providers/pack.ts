@@ -17,12 +17,14 @@ import {
 } from '../llm/index.ts'
 import { addProvider, changeProvider, exists, missing, removeProvider } from './changes.ts'
 import {
+  CreateBody,
   createProvider,
   deleteProvider,
   listModels,
   listProviders,
   ModelMissing,
   modelCatalogChanged,
+  ReplaceBody,
   readAuth,
   readProvider,
   refreshLogins,
@@ -33,7 +35,7 @@ import {
 } from './contract.ts'
 import { importProviders } from './imports.ts'
 import { readiness } from './readiness.ts'
-import { checkBody } from './record-builder.ts'
+import { checkedBody } from './record-builder.ts'
 import { Refresher } from './refresh.ts'
 import { registryOf } from './registry.ts'
 import { scheduleRefresh } from './schedule.ts'
@@ -112,15 +114,16 @@ export default definePack({
       const api_key = fromEnvironment(provider_id) ? undefined : nonBlank(config.get(providersSection)[provider_id]?.api_key)
       return { ...item, ...(api_key && { api_key }) }
     })
-    ctx.route(createProvider, async ({ body }) => {
-      checkBody(body, { field: 'id', value: body.id })
+    ctx.route(createProvider, async ({ body: given }) => {
+      const body = checkedBody(CreateBody, given, 'id')
       if (fromEnvironment(body.id)) throw exists(body.id)
       await save(config, file => addProvider(file, body, forcedDefault() !== undefined))
       return shown(body.id)
     })
-    ctx.route(replaceProvider, async ({ params: { provider_id }, body }) => {
+    ctx.route(replaceProvider, async ({ params: { provider_id }, body: given }) => {
+      const isSame = (given as { readonly new_id?: unknown } | undefined)?.new_id === provider_id
+      const body = checkedBody(ReplaceBody, given, isSame ? undefined : 'new_id')
       const { new_id = provider_id } = body
-      checkBody(body, new_id === provider_id ? undefined : { field: 'new_id', value: new_id })
       ofTheFile(provider_id, 'params.provider_id')
       await save(config, file => changeProvider(file, provider_id, body, fromEnvironment))
       return { provider: shown(new_id) }

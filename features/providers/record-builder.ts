@@ -1,35 +1,41 @@
 /** What a client sends for a provider, checked beyond its shape and turned into records of the configuration file. */
-import { type Detail, invalid, redactUrls } from '../../kernel/index.ts'
+import { type Detail, invalid, redactUrls, type Static, type TSchema, tidy } from '../../kernel/index.ts'
 import { isHeaderValue, isHttpUrl, nonBlank, notAHeaderValue, notAnAddress } from '../llm/index.ts'
 import type { ModelEntry, ProviderBody } from './contract.ts'
 import { isProviderId, MAX_ID_LENGTH } from './names.ts'
 import { MANAGED_PROVIDER } from './service.ts'
-import { type Table, without } from './tables.ts'
+import { isTable, type Table, without } from './tables.ts'
 
-/** Throws 40001 with every field that is wrong. `id`: field and value of a new name, if the request gives one. */
-export function checkBody(
-  { api_key = '', base_url, default_model, models }: ProviderBody & { readonly api_key?: string },
-  id?: { readonly field: string; readonly value: string }
-): void {
+/** The body as its schema describes it. Throws 40001 with every field that is wrong. `idField`: where it gives a new name, if it does. */
+export function checkedBody<S extends TSchema>(schema: S, given: unknown, idField?: 'id' | 'new_id'): Static<S> {
+  const faults = isTable(given) ? faultsOf(given, idField) : []
+  const body = tidy(schema, given, 'body', misfits => {
+    const known = new Set(misfits.map(({ path }) => path))
+    return invalid([...misfits, ...faults.filter(({ path }) => !known.has(path))])
+  })
+  if (faults.length > 0) throw invalid(faults)
+  return body
+}
+
+/** What is wrong beyond the shape, which may be wrong as well. */
+function faultsOf(given: Table, idField: 'id' | 'new_id' | undefined): Detail[] {
   const details: Detail[] = []
-  if (id && !isProviderId(id.value)) {
-    details.push({
-      path: `body.${id.field}`,
-      message: `must be letters, digits, -, _ and spaces, begin with a letter or digit, and have at most ${MAX_ID_LENGTH} characters`
-    })
+  const fault = (field: string, message: string) => void details.push({ path: `body.${field}`, message })
+  const text = (field: string) => (typeof given[field] === 'string' ? given[field] : undefined)
+  const [id, base_url, default_model] = [idField && text(idField), text('base_url'), text('default_model')]
+  if (idField && id !== undefined && !isProviderId(id)) {
+    fault(idField, `must be letters, digits, -, _ and spaces, begin with a letter or digit, and have at most ${MAX_ID_LENGTH} characters`)
   }
-  if (!isHeaderValue(api_key)) details.push({ path: 'body.api_key', message: notAHeaderValue })
-  if (base_url?.includes('${'))
-    details.push({ path: 'body.base_url', message: 'must not contain a placeholder of an environment variable' })
-  else if (nonBlank(base_url) !== undefined && !isHttpUrl(nonBlank(base_url)))
-    details.push({ path: 'body.base_url', message: notAnAddress })
-  const names = new Set<string>()
-  const twice = models.find(({ model }) => names.size === names.add(model).size)
-  if (twice) details.push({ path: 'body.models', message: `model ${twice.model} is listed twice` })
-  if (default_model !== undefined && !names.has(default_model)) {
-    details.push({ path: 'body.default_model', message: 'must be one of models[].model' })
-  }
-  if (details.length > 0) throw invalid(details)
+  if (!isHeaderValue(text('api_key') ?? '')) fault('api_key', notAHeaderValue)
+  if (base_url?.includes('${')) fault('base_url', 'must not contain a placeholder of an environment variable')
+  else if (nonBlank(base_url) !== undefined && !isHttpUrl(nonBlank(base_url))) fault('base_url', notAnAddress)
+  if (!Array.isArray(given.models)) return details
+  const names = new Set<unknown>()
+  const listed = given.models.flatMap(entry => (isTable(entry) && typeof entry.model === 'string' ? [entry.model] : []))
+  const twice = listed.find(model => names.size === names.add(model).size)
+  if (twice !== undefined) fault('models', `model ${twice} is listed twice`)
+  if (default_model !== undefined && !names.has(default_model)) fault('default_model', 'must be one of models[].model')
+  return details
 }
 
 /**

@@ -141,8 +141,27 @@ test('a body that breaks a rule names each field and writes nothing', async t =>
     'body.models',
     'body.default_model'
   )
+  // All of it together: what misses the shape, and what the rules say of the rest.
+  await refused(
+    body('/', { type: 5, api_key: 'a\nb', base_url: placeholder, default_model: 'y', models: [{ model: 'm' }, ...twice, 'n'] }),
+    'body.type',
+    'body.models.0.max_context_size',
+    'body.models.3',
+    'body.id',
+    'body.api_key',
+    'body.base_url',
+    'body.models',
+    'body.default_model'
+  )
+  await refused(body(5 as never, { models: {}, default_model: 'y' }), 'body.id', 'body.models')
   await assert.rejects(file(), { code: 'ENOENT' })
   assert.equal((await call(createProvider, { body: body('Ünï 9-_') })).code, 0)
+  const renamed = await rest.json(
+    'PUT',
+    `/api/v1/providers/${encodeURIComponent('Ünï 9-_')}`,
+    body(undefined as never, { new_id: '/', type: 'other', models: twice })
+  )
+  assert.deepEqual(paths(renamed), ['body.type', 'body.new_id', 'body.models'])
 })
 
 test('a taken id answers 40921, an alias of another provider 40001', async t => {
