@@ -1,22 +1,29 @@
 /** What the plugins that are switched on bring to sessions: hooks, skills, commands, agents, and what they say to the model. */
 import type { PackContext } from '../../kernel/index.ts'
-import { type AgentProfile, AgentProfileSources, PromptBlocks, StepInjectors } from '../agent/index.ts'
+import { AgentProfileSources, PromptBlocks, StepInjectors } from '../agent/index.ts'
 import { SkillSources, type Skills } from '../skills/index.ts'
-import { readProfiles } from '../subagents/index.ts'
 import { HookSources } from '../user-hooks/index.ts'
 import type { PluginList } from './plugins.ts'
 import { sections, sessionStart } from './prompt.ts'
 
 type Contributing = Pick<PackContext, 'contribute'>
 
-export function contributeHooks(ctx: Contributing & Pick<PackContext, 'home'>, list: PluginList): void {
-  ctx.contribute(HookSources, {
-    rules: () =>
-      list.active.flatMap(({ record, contents }) =>
-        contents.hooks.map(rule => ({ ...rule, env: { SVC_CODE_HOME: ctx.home, SVC_PLUGIN_ROOT: record.root } }))
-      ),
-    onChange: listener => list.onChange(listener)
-  })
+/** Contributed anew with every change: whoever collects them hears of that. */
+export function contributeHooks(ctx: Contributing & Pick<PackContext, 'home' | 'own'>, list: PluginList): void {
+  const contribute = () => {
+    const rules = list.active.flatMap(({ record, contents }) =>
+      contents.hooks.map(rule => ({ ...rule, env: { SVC_CODE_HOME: ctx.home, SVC_PLUGIN_ROOT: record.root } }))
+    )
+    return ctx.contribute(HookSources, { rules: () => rules })
+  }
+  let withdraw = contribute()
+  ctx.own(
+    list.onChange(() => {
+      const before = withdraw
+      withdraw = contribute() // first: no hook is away for a moment
+      before()
+    })
+  )
 }
 
 /** Skills, and the commands that users call. */
@@ -35,21 +42,8 @@ export function contributeSkills(ctx: Contributing, list: PluginList): void {
   })
 }
 
-/** Read when the pack starts, and anew with every change. */
-export async function contributeAgents(
-  ctx: Contributing & Pick<PackContext, 'log' | 'own' | 'background'>,
-  list: PluginList
-): Promise<void> {
-  let profiles: readonly AgentProfile[] = []
-  const read = async () => {
-    profiles = await readProfiles(
-      list.active.flatMap(({ contents }) => contents.agents),
-      ctx.log
-    )
-  }
-  ctx.own(list.onChange(() => ctx.background(read)))
-  if (list.active.length > 0) await read()
-  ctx.contribute(AgentProfileSources, { name: 'plugins', profiles: () => profiles })
+export function contributeAgents(ctx: Contributing, list: PluginList): void {
+  ctx.contribute(AgentProfileSources, { name: 'plugins', profiles: () => list.active.flatMap(({ profiles }) => profiles) })
 }
 
 export function contributePromptSections(ctx: Contributing, list: PluginList): void {

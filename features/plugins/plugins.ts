@@ -2,7 +2,9 @@
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { AppError, type DocumentStore, inOrder, type Logger } from '../../kernel/index.ts'
+import type { AgentProfile } from '../agent/index.ts'
 import { scanSkills } from '../skills/index.ts'
+import { readProfiles } from '../subagents/index.ts'
 import { Latest } from '../workspaces/index.ts'
 import { type Installed, PluginMissing, type PluginRecord, type PluginSummary } from './contract.ts'
 import type { Installer } from './installer.ts'
@@ -25,11 +27,12 @@ export interface Plugin extends Loaded {
   readonly record: PluginRecord
   /** Skills in its directories. */
   readonly skillCount: number
+  /** None of one that is switched off. */
+  readonly profiles: readonly AgentProfile[]
 }
 
 /** A plugin that is switched on and whose files are right. */
-export interface ActivePlugin {
-  readonly record: PluginRecord
+export interface ActivePlugin extends Pick<Plugin, 'record' | 'profiles'> {
   readonly contents: PluginContents
 }
 
@@ -51,6 +54,7 @@ export class PluginList {
     this.#file = new Latest({ store: ports.store, id: 'installed', dir: ports.dir, empty: none })
   }
 
+  /** For this pack: whoever else wants to know hears of `event.plugin.changed`, or of what was contributed anew. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -58,7 +62,7 @@ export class PluginList {
 
   /** As of the last `refresh`. */
   get active(): readonly ActivePlugin[] {
-    return this.#plugins.flatMap(({ record, contents }) => (record.enabled && contents ? [{ record, contents }] : []))
+    return this.#plugins.flatMap(({ contents, ...plugin }) => (plugin.record.enabled && contents ? [{ ...plugin, contents }] : []))
   }
 
   async mcpServers(): Promise<readonly PluginMcpServer[]> {
@@ -67,7 +71,7 @@ export class PluginList {
       Object.entries(contents.mcpServers).flatMap(([server, config]) =>
         record.capabilities?.mcpServers?.[server]?.enabled === false
           ? []
-          : [{ name: `plugin-${record.id}:${server}`, plugin_id: record.id, server, config, root: record.root }]
+          : [{ name: `plugin-${record.id}:${server}`, plugin_id: record.id, server, config, root: record.root, revision: record.integrity }]
       )
     )
   }
@@ -158,7 +162,8 @@ export class PluginList {
         if (!loaded.contents && record.enabled) {
           this.#ports.log.warn({ plugin: record.id, diagnostics: loaded.diagnostics }, 'a plugin is not used: its files are not right')
         }
-        return { record, ...loaded, skillCount: await countSkills(loaded.contents, dirname(this.#ports.dir)) }
+        const profiles = await readProfiles((record.enabled && loaded.contents?.agents) || [], this.#ports.log)
+        return { record, ...loaded, profiles, skillCount: await countSkills(loaded.contents, dirname(this.#ports.dir)) }
       })
     )
     this.#installed = installed

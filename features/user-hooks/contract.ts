@@ -19,13 +19,11 @@ export interface HookRule {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Rules of packs (plugins), after those of the configuration. */
+/** Rules of packs (plugins), after those of the configuration. Where they change, they are contributed anew. */
 export interface HookSource {
   rules(): readonly HookRule[]
-  /** Called after every change of the rules; returns its undo. */
-  onChange?(listener: () => void): () => void
 }
-export const HookSources = extensionPoint<HookSource>('hook-sources', undefined, { rules: 'function' }, { onChange: () => () => undefined })
+export const HookSources = extensionPoint<HookSource>('hook-sources', undefined, { rules: 'function' })
 
 /** What one command answered. A command that fails, or says nothing that is understood, has no say. */
 export interface HookAnswer {

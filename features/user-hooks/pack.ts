@@ -36,16 +36,6 @@ export default definePack({
     retap()
     tellHooks(ctx, { rules, runner, sessions })
     config.onChange(({ fields }) => fields.includes(hooksSection.name) && refresh())
-    let listening: (() => void)[] = []
-    const listen = () => {
-      for (const undo of listening) undo()
-      listening = sources.items().flatMap(source => source.onChange?.(refresh) ?? [])
-      refresh()
-    }
-    sources.onChange(listen)
-    listen()
-    ctx.own(() => {
-      for (const undo of listening) undo()
-    })
+    sources.onChange(refresh)
   }
 })

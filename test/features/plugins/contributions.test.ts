@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { Agents } from '../../../features/agent/index.ts'
 import {
   disablePlugin,
   enablePlugin,
@@ -12,7 +13,7 @@ import {
   removePlugin
 } from '../../../features/plugins/index.ts'
 import { MarketplaceRows } from '../../../features/plugins/service.ts'
-import { readSession } from '../../../features/sessions/index.ts'
+import { readSession, Sessions } from '../../../features/sessions/index.ts'
 import { activateSkill, listSessionSkills } from '../../../features/skills/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
@@ -132,6 +133,22 @@ test('servers of plugins that are on are offered by their own names, and changes
   await scene.call(enablePlugin, { params: { plugin_id: 'kit' } })
   await scene.call(removePlugin, { params: { plugin_id: 'kit' } })
   assert.deepEqual([await servers(), changes], [[], 4])
+})
+
+test('agent profiles of plugins are there when packs and clients hear of a change', async t => {
+  const seen: boolean[] = []
+  const user = definePack({
+    name: 'profiles-user',
+    needs: { agents: Agents, sessions: Sessions },
+    setup(ctx, { agents, sessions }) {
+      ctx.on(pluginChanged, () => seen.push(agents.profiles(sessions.allLoaded()[0]).some(({ name }) => name === 'helper')))
+    }
+  })
+  const scene = await start(t, undefined, { packs: [user] })
+  await scene.install(await plugin())
+  await scene.call(disablePlugin, { params: { plugin_id: 'kit' } })
+  await scene.call(enablePlugin, { params: { plugin_id: 'kit' } })
+  assert.deepEqual(seen, [true, false, true])
 })
 
 test('sections of plugins that do not fit together are left out whole, with a warning', async t => {
