@@ -18,6 +18,8 @@ export interface Entry {
   readonly plugin?: { readonly id: string; readonly name: string }
   /** Where its relative paths begin, and where it runs unless it says so; absolute. Undefined: the working directory. */
   readonly root?: string
+  /** Of a plugin: another text when its files are others. */
+  readonly revision?: string
 }
 
 export interface Layers {
@@ -25,6 +27,8 @@ export interface Layers {
   readonly entries: readonly Entry[]
   /** What cannot be read, for people. */
   readonly problems: readonly { readonly file: string; readonly message: string }[]
+  /** Servers of plugins that cannot be understood, which is nobody else's concern: they are not there. */
+  readonly omitted: readonly { readonly plugin: string; readonly server: string; readonly message: string }[]
 }
 
 export interface LayerPorts {
@@ -51,6 +55,7 @@ async function filesFor(
 
 export async function readLayers(cwd: string | undefined, ports: LayerPorts): Promise<Layers> {
   const problems: { file: string; message: string }[] = []
+  const omitted: { plugin: string; server: string; message: string }[] = []
   const entries: Entry[] = []
   for (const { file, root } of await filesFor(cwd, ports)) {
     const read = await readServers(file).catch((error: unknown) => {
@@ -66,15 +71,21 @@ export async function readLayers(cwd: string | undefined, ports: LayerPorts): Pr
       }
     }
   }
-  for (const { name, plugin_id, server, config, root } of (await ports.plugins()?.mcpServers()) ?? []) {
+  for (const { name, plugin_id, server, config, root, revision } of (await ports.plugins()?.mcpServers()) ?? []) {
     const checked = checkConfig(config, { inferred: true })
-    if ('problems' in checked) problems.push({ file: `plugin ${plugin_id}`, message: `${server}: ${sentence(checked.problems)}` })
+    if ('problems' in checked) omitted.push({ plugin: plugin_id, server, message: sentence(checked.problems) })
     else {
       const plugin = { id: plugin_id, name: server }
-      entries.push({ name, config: checked.config, source: 'plugin', origin: plugin_id, mutable: false, plugin, root })
+      entries.push({ name, config: checked.config, source: 'plugin', origin: plugin_id, mutable: false, plugin, root, revision })
     }
   }
-  return { entries, problems }
+  return { entries, problems, omitted }
+}
+
+/** Why a server of a plugin cannot be run. */
+export function pluginServerProblem(config: Readonly<Record<string, unknown>>): string | undefined {
+  const checked = checkConfig(config, { inferred: true })
+  return 'problems' in checked ? sentence(checked.problems) : undefined
 }
 
 export const layerFiles = async (cwd: string, ports: LayerPorts): Promise<readonly string[]> =>
@@ -84,7 +95,9 @@ export const layerFiles = async (cwd: string, ports: LayerPorts): Promise<readon
 export async function layersStamp(files: readonly string[], ports: LayerPorts): Promise<string> {
   const stamps = (await stampsAt(files)).map((stamp, at) => `${files[at]} ${stamp}`)
   const plugins = (await ports.plugins()?.mcpServers()) ?? []
-  return [...stamps, ...plugins.map(({ name, root, config }) => `${name} ${root} ${JSON.stringify(config)}`)].join('\n')
+  return [...stamps, ...plugins.map(({ name, root, revision, config }) => `${name} ${root} ${revision} ${JSON.stringify(config)}`)].join(
+    '\n'
+  )
 }
 
 /** One entry per name: files win over plugins, later files over earlier ones. */

@@ -6,14 +6,14 @@ import { InteractionKinds, Interactions } from '../interactions/index.ts'
 import { OutboundHosts } from '../llm/index.ts'
 import { ToolImages } from '../media/index.ts'
 import { Permissions } from '../permissions/index.ts'
-import { Plugins, pluginChanged } from '../plugins/index.ts'
+import { PluginServerChecks, Plugins, pluginChanged } from '../plugins/index.ts'
 import { questions } from '../questions/index.ts'
 import { type Session, Sessions } from '../sessions/index.ts'
 import { ToolSets } from '../tools/index.ts'
 import { Shell } from '../tools-shell/index.ts'
 import { Workspaces } from '../workspaces/index.ts'
 import { listMcpServers, McpServerMissing, type McpServerObject, mcpServerStatus, restartMcpServer, toolListUpdated } from './contract.ts'
-import { readLayersStrictly } from './layers.ts'
+import { pluginServerProblem, readLayersStrictly } from './layers.ts'
 import { Pools, type Use } from './pools.ts'
 import type { McpServer, ServerState } from './server.ts'
 import { Mcp, McpLogins } from './service.ts'
@@ -121,6 +121,7 @@ export default definePack({
       return use?.ready(ctx.config.first_turn_ms).then(() => undefined)
     })
     ctx.on(pluginChanged, () => pools.refresh())
+    ctx.contribute(PluginServerChecks, { problem: pluginServerProblem })
     workspaces.onTrustChange(() => pools.refresh())
     ctx.provide(Mcp, {
       entries: cwd => readLayersStrictly(cwd, layers),

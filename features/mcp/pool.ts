@@ -68,7 +68,8 @@ export class ServerPool {
     const stamp = await layersStamp(files, this.#ports)
     if (this.#closed || stamp === this.#stamp) return
     this.#stamp = stamp
-    const { entries, problems } = await readLayers(this.cwd, this.#ports)
+    const { entries, problems, omitted } = await readLayers(this.cwd, this.#ports)
+    if (omitted.length > 0) this.#ports.log.warn({ omitted }, 'MCP servers of plugins are left out: they cannot be understood')
     if (problems.length > 0) {
       // One layer that cannot be read may be the one that switches a server off.
       this.#ports.log.warn({ cwd: this.cwd, problems }, 'the MCP servers of a workspace stay as they are: their configuration is not right')

@@ -15,6 +15,8 @@ export interface InstallerPorts extends Omit<DownloadPorts, 'signal'> {
   readonly dir: string
   readonly hosts: readonly string[]
   readonly download_ms: number
+  /** Why nobody can run a server of a plugin. */
+  serverProblem(config: Readonly<Record<string, unknown>>): string | undefined
   newId(): string
 }
 
@@ -55,6 +57,10 @@ export class Installer {
       if (!contents) {
         const errors = diagnostics.filter(({ severity }) => severity === 'error')
         throw refused(errors.map(({ message }) => message).join('; '))
+      }
+      for (const [server, config] of Object.entries(contents.mcpServers)) {
+        const problem = this.#ports.serverProblem(config)
+        if (problem !== undefined) throw refused(`mcpServers.${server}: ${problem}`)
       }
       const arrived = {
         id: contents.id,

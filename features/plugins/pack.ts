@@ -19,7 +19,7 @@ import { contributeAgents, contributeHooks, contributePromptSections, contribute
 import { catalogAddress, nameHosts } from './outbound.ts'
 import { OwnRows } from './own-rows.ts'
 import { type Plugin, PluginList, summaryOf } from './plugins.ts'
-import { Plugins } from './service.ts'
+import { PluginServerChecks, Plugins } from './service.ts'
 import { sweepStaging } from './staging.ts'
 
 const marketplaceMs = 10_000
@@ -47,9 +47,15 @@ export default definePack({
     ctx.own(() => upstream.close())
     const { repo_hosts: hosts, download_ms } = ctx.config
     const net = { upstream, userAgent: `svc-code/${info.version}` }
+    const checks = ctx.collect(PluginServerChecks)
+    const serverProblem = (config: Readonly<Record<string, unknown>>) =>
+      checks
+        .items()
+        .map(each => each.problem(config))
+        .find(problem => problem !== undefined)
     const installer = async () => {
       const { Installer } = await import('./installer.ts')
-      return new Installer({ ...net, dir, hosts, download_ms, newId: ctx.newId })
+      return new Installer({ ...net, dir, hosts, download_ms, serverProblem, newId: ctx.newId })
     }
     const store = ctx.store(installedStore, { dir: 'plugins' })
     const emitChanged = ctx.event(pluginChanged)
@@ -69,7 +75,7 @@ export default definePack({
 
     contributeHooks(ctx, list)
     contributeSkills(ctx, list)
-    await contributeAgents(ctx, list)
+    contributeAgents(ctx, list)
     contributePromptSections(ctx, list)
     contributeSessionStart(ctx, list, skills)
     tellCommands(ctx)

@@ -12,6 +12,8 @@ export interface PluginMcpServer {
   readonly config: Readonly<Record<string, unknown>>
   /** Root of the plugin, absolute. */
   readonly root: string
+  /** Another text when its files are others. */
+  readonly revision: string
 }
 
 export type InstalledPlugin = Readonly<Pick<PluginSummary, 'id' | 'version' | 'enabled' | 'state'>>
@@ -24,6 +26,18 @@ export interface Plugins {
   mcpServers(): Promise<readonly PluginMcpServer[]>
 }
 export const Plugins = serviceToken<Plugins>('plugins')
+
+/** What a pack that runs servers of plugins says of one; a plugin with one that cannot be understood is not installed. */
+export interface PluginServerChecks {
+  /** `config`: as the manifest has it. Undefined: it can be run. */
+  problem(config: Readonly<Record<string, unknown>>): string | undefined
+}
+export const PluginServerChecks = extensionPoint<PluginServerChecks>(
+  'plugin-server-checks',
+  undefined,
+  { problem: 'function' },
+  { problem: () => undefined }
+)
 
 /** Rows of a pack in the marketplace (capabilities), where the catalog does not have them. */
 export interface MarketplaceRows {

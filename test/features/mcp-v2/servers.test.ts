@@ -137,10 +137,13 @@ test('layers of a trusted project join in, read-only and without secrets, and so
     shadowed.data.map(({ name, source }) => `${name} ${source}`),
     ['one global', 'plugin-kit:db global', 'two global', 'plugin-kit:db plugin']
   )
+  await writeJson(join(scene.home, 'plugins', 'managed', 'kit', 'svc.plugin.json'), { name: 'kit', mcpServers: { db: { command: 5 } } })
+  await writeJson(join(plugin, 'svc.plugin.json'), { name: 'more', mcpServers: { db: { command: 'node' } } })
+  await scene.call(installPlugin, { body: { source: plugin } })
   const inspected = await scene.call(inspectServers, { body: {} })
   assert.deepEqual(
     inspected.data.map(({ serverId }) => serverId),
-    ['global:one', 'global:plugin-kit%3Adb', 'plugin:kit:db']
+    ['global:one', 'global:plugin-kit%3Adb', 'plugin:more:db']
   )
 })
 

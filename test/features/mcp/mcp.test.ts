@@ -530,6 +530,42 @@ test('servers of a plugin come and go with it', async t => {
   assert.match(String(await said()), /not found|not there/)
 })
 
+test('a plugin whose server cannot be understood is not installed, and one that came to be so keeps nobody from his servers', async t => {
+  const scene = await start(t, { own: stdio('own') })
+  const [dir, other] = [await freshDir(), await freshDir()]
+  const manifest = (args: unknown) => ({ name: 'kit', mcpServers: { db: { ...stdio('kit'), command: 'node', args } } })
+  await writeJson(join(dir, 'svc.plugin.json'), manifest('./server.js'))
+  const refused = await scene.call(installPlugin, { body: { source: dir } })
+  assert.deepEqual([refused.code, refused.details], [40001, [{ path: 'body.source', message: 'mcpServers.db: args expected array' }]])
+
+  await writeJson(join(dir, 'svc.plugin.json'), manifest([]))
+  assert.equal((await scene.call(installPlugin, { body: { source: dir } })).code, 0)
+  await scene.status('plugin-kit:db', 'failed')
+  await writeJson(join(scene.home, 'plugins', 'managed', 'kit', 'svc.plugin.json'), manifest('./server.js'))
+  await writeJson(join(other, 'svc.plugin.json'), { name: 'other', mcpServers: { db: { ...stdio('other'), command: 'node' } } })
+  assert.equal((await scene.call(installPlugin, { body: { source: other } })).code, 0)
+  await scene.status('plugin-other:db', 'connected')
+  assert.deepEqual(Object.keys(await scene.servers()), ['own', 'plugin-other:db'])
+})
+
+test('a plugin that is installed anew has its servers started anew when its files are others', async t => {
+  const scene = await start(t, {})
+  const dir = await freshDir()
+  const { command, args } = stdio('')
+  const version = async (said: string) => {
+    await writeJson(join(dir, 'svc.plugin.json'), { name: 'kit', mcpServers: { db: { command: './serve.sh' } } })
+    await writeFile(join(dir, 'serve.sh'), `#!/bin/sh\nexec ${command} ${args[0]} ${said}\n`, { mode: 0o755 })
+    assert.equal((await scene.call(installPlugin, { body: { source: dir } })).code, 0)
+    return (await scene.run(['mcp__plugin-kit_db__echo', { text: 'x' }]))[0]?.output
+  }
+  assert.equal(await version('first'), 'first says x')
+  assert.equal(await version('second'), 'second says x')
+  const starts = () => scene.of('mcp.server.status').filter(({ server }) => (server as { status: string }).status === 'connected').length
+  const before = starts()
+  assert.equal(await version('second'), 'second says x')
+  assert.equal(starts(), before)
+})
+
 test('servers of a plugin still follow it at once when the pack of plugins was reloaded meanwhile', async t => {
   const file = join(await freshDir(), 'pids')
   const scene = await start(t, {})
