@@ -14,6 +14,8 @@ export class ServerPool {
   readonly #servers = new Map<string, McpServer>()
   readonly #listeners = new Set<PoolListener>()
   readonly #watch = new LayerWatch(() => void this.refresh())
+  /** Servers that are gone, until they have ended. */
+  readonly #leaving = new Set<Promise<void>>()
   #stamp = ''
   #refreshing: Promise<void> = Promise.resolve()
   #closed = false
@@ -38,7 +40,7 @@ export class ServerPool {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Takes in what changed in the configuration; cheap while nothing did. Resolves when servers that are gone have ended; new ones are starting. */
+  /** Takes in what changed in the configuration; cheap while nothing did. Resolves when those that are gone are ending, and new ones starting. */
   refresh(): Promise<void> {
     const done = this.#refreshing.then(() => this.#refresh())
     this.#refreshing = done.catch((err: unknown) => this.#ports.log.error({ err }, 'the MCP servers of a workspace cannot be found out'))
@@ -58,7 +60,7 @@ export class ServerPool {
     const servers = this.servers
     this.#servers.clear()
     this.#listeners.clear()
-    await Promise.all(servers.map(server => server.close()))
+    await Promise.all([...servers.map(server => server.close()), ...this.#leaving])
   }
 
   async #refresh(): Promise<void> {
@@ -77,14 +79,19 @@ export class ServerPool {
     }
     const wanted = new Map(effective(entries).map(entry => [entry.name, entry]))
     const gone = this.servers.filter(server => key(wanted.get(server.name)) !== key(server.entry))
-    for (const server of gone) this.#servers.delete(server.name)
-    await Promise.all(gone.map(server => server.close()))
-    if (this.#closed) return
+    const ends = new Map<string, Promise<void>>()
+    for (const server of gone) {
+      this.#servers.delete(server.name)
+      this.revision++
+      const end = server.close().finally(() => this.#leaving.delete(end))
+      this.#leaving.add(end)
+      ends.set(server.name, end)
+    }
     for (const entry of wanted.values()) {
       if (this.#servers.has(entry.name)) continue
       const server = new McpServer(entry, this.cwd, { ...this.#ports, changed: (...change) => this.#changed(...change) })
       this.#servers.set(entry.name, server)
-      server.start()
+      server.start(ends.get(entry.name))
     }
   }
 

@@ -34,6 +34,8 @@ export class McpServer {
   #connectedAt = 0
   #timer: NodeJS.Timeout | undefined
   #stop = new AbortController()
+  /** Aborts when it wants no login any more. */
+  #wait = new AbortController()
   #settled: Promise<void> = Promise.resolve()
   #restarting: Promise<void> | undefined
   #closed = false
@@ -72,9 +74,11 @@ export class McpServer {
     return this.#restarting?.then(() => this.#settled) ?? this.#settled
   }
 
-  start(): void {
+  /** `after`: the end of the one that it takes the place of; never rejects. */
+  start(after: Promise<unknown> = Promise.resolve()): void {
+    const { signal } = this.#stop
     if (this.entry.config.enabled === false) this.#become('disabled')
-    else this.#settled = this.#open()
+    else this.#settled = after.then(() => this.#open(signal))
   }
 
   /** Ends the connection and begins anew; resolves when the old one has ended. Whoever asks meanwhile gets the same. */
@@ -95,9 +99,11 @@ export class McpServer {
     this.start()
   }
 
+  /** Resolves when it has ended, and the one before it, should it be started anew right now. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#drop()
+    await this.#restarting
     this.#become('removed')
   }
 
@@ -133,8 +139,8 @@ export class McpServer {
     }
   }
 
-  async #open(): Promise<void> {
-    const { signal } = this.#stop
+  async #open(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return
     let connection: Connection | undefined
     try {
       connection = await connect(this.entry, this.#cwd, this.#ports, signal, {
@@ -208,7 +214,7 @@ export class McpServer {
     this.#timer = setTimeout(() => {
       if (signal.aborted) return
       this.#become('pending')
-      this.#settled = this.#open()
+      this.#settled = this.#open(signal)
     }, pause)
     this.#timer.unref()
   }
@@ -226,6 +232,21 @@ export class McpServer {
     const before = this.#state
     this.#state = state
     this.#error = error
+    this.#wait.abort()
+    if (state === 'needs-auth') void this.#awaitLogin()
     this.#ports.changed(this, before)
+  }
+
+  /** Another server of the home may get the login that is wanted, and tell nobody. */
+  async #awaitLogin(): Promise<void> {
+    this.#wait = new AbortController()
+    const { signal } = this.#wait
+    try {
+      const undo = await this.#ports.tokens(this.entry)?.onChange?.(() => void this.restart())
+      if (undo && signal.aborted) undo()
+      else if (undo) signal.addEventListener('abort', undo)
+    } catch (err) {
+      this.#ports.log.warn({ err, server: this.name }, 'whether an MCP server gets its login elsewhere cannot be seen')
+    }
   }
 }

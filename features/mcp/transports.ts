@@ -27,6 +27,8 @@ export interface TokenSource {
   token(): Promise<string | undefined>
   /** After a refusal of the token: another one, or undefined. */
   renewed(refused: string): Promise<string | undefined>
+  /** Called when the login on disk has become another one, by whichever server of the home; resolves to the undo. Without it nobody tells. */
+  onChange?(listener: () => void): Promise<() => void>
 }
 
 export interface ServerLimits {

@@ -7,6 +7,7 @@ import { paced } from '../../../features/mcp/paced.ts'
 import { resultOf } from '../../../features/mcp/results.ts'
 import { McpServer } from '../../../features/mcp/server.ts'
 import { keptOf } from '../../helpers/collected.ts'
+import { latch } from '../../helpers/latch.ts'
 import { silent } from '../tools/fakes.ts'
 
 /** Ports to a server with these pages of tools. */
@@ -255,6 +256,30 @@ test('a call that was prepared for a server which was started anew since is not 
   }
   await assert.rejects(server.call(generation, 'a', {}, options), /was started anew: call the tool again/)
   await server.close()
+})
+
+test('a server that is removed while it is started anew is gone when the one before has ended', async () => {
+  const ports = portsTo([['a']], 9)
+  const ended = latch()
+  const fetch = async (url: string | URL, init?: RequestInit) => {
+    if (init?.method === 'DELETE') await ended.opened
+    const reply = await ports.remote.fetch(url, init)
+    reply.headers.set('mcp-session-id', 'one')
+    return reply
+  }
+  const remote = { ...ports.remote, fetch }
+  const server = new McpServer(entry, '/', { ...ports, remote, log: silent, backoffMs: [], changed: () => undefined })
+  server.start()
+  await server.settled
+  const restarted = server.restart()
+  let isGone = false
+  const removed = server.close().then(() => {
+    isGone = true
+  })
+  for (let n = 0; n < 20; n++) await pass()
+  assert.equal(isGone, false)
+  ended.open()
+  await Promise.all([restarted, removed])
 })
 
 test('nothing of a call stays with a server that goes on', async () => {

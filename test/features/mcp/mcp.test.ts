@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { loadDefaultPacks } from '../../../features/default-packs.ts'
@@ -21,6 +22,11 @@ import { latch } from '../../helpers/latch.ts'
 import { testModel } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { answering, pidsIn, runs, start, stdio, userFile, web, writeJson } from './scene.ts'
+
+interface Named {
+  readonly name: string
+  readonly status: string
+}
 
 test('tools of a stdio server are offered in the first turn, called, and shown to clients', async t => {
   const scene = await start(t, { 'my db': stdio('db', undefined, { env: { OWN: 'yes' }, cwd: '/' }) })
@@ -465,6 +471,21 @@ test('an edit of the file counts while nobody asks: a server that is gone ends w
   await scene.status('two', 'connected')
 })
 
+test('a server that takes its time to end holds up neither a turn nor other servers, but the one that takes its place', async t => {
+  const left = latch<ServerResponse>()
+  const { url } = await answering(t, () => {}, undefined, left.open)
+  const scene = await start(t, { old: { url } })
+  await scene.status('old', 'connected')
+  await userFile(scene.home, { old: { url, toolTimeoutMs: 5 }, fresh: stdio('fresh') })
+  const reply = await left.opened
+  await scene.status('fresh', 'connected')
+  const states = () => scene.of('mcp.server.status').map(({ server }) => `${(server as Named).name} ${(server as Named).status}`)
+  assert.deepEqual(states(), ['old connected', 'fresh connected'])
+  reply.end()
+  await scene.waitFor(() => states().filter(state => state === 'old connected').length === 2)
+  assert.deepEqual(states(), ['old connected', 'fresh connected', 'old removed', 'old connected'])
+})
+
 test('a file that a trusted project gets later counts while nobody asks, and none once the trust is gone', async t => {
   const scene = await start(t, {})
   await mkdir(join(scene.cwd, '.git'))
@@ -538,7 +559,7 @@ test('a plugin whose server cannot be understood is not installed, and one that 
   const refused = await scene.call(installPlugin, { body: { source: dir } })
   assert.deepEqual([refused.code, refused.details], [40001, [{ path: 'body.source', message: 'mcpServers.db: args expected array' }]])
 
-  await writeJson(join(dir, 'svc.plugin.json'), manifest([]))
+  await writeJson(join(dir, 'svc.plugin.json'), manifest(['-e', '']))
   assert.equal((await scene.call(installPlugin, { body: { source: dir } })).code, 0)
   await scene.status('plugin-kit:db', 'failed')
   await writeJson(join(scene.home, 'plugins', 'managed', 'kit', 'svc.plugin.json'), manifest('./server.js'))

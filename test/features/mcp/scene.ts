@@ -170,21 +170,24 @@ interface ToolCall {
 
 /**
  * A server over streamable HTTP with tools `whole`, `ended`, `cut` and `refused`; calls of them are answered by `answer`, and what would resume
- * the stream of one by `resume`, with its last event.
+ * the stream of one by `resume`, with its last event. `leave`: it has sessions, and answers to their end.
  */
 export async function answering(
   t: TestContextLike,
   answer: (call: ToolCall, reply: ServerResponse) => void,
-  resume: (last: string, reply: ServerResponse) => void = (_, reply) => void reply.writeHead(405).end()
+  resume: (last: string, reply: ServerResponse) => void = (_, reply) => void reply.writeHead(405).end(),
+  leave?: (reply: ServerResponse) => void
 ): Promise<{ url: string }> {
   const tools = ['whole', 'ended', 'cut', 'refused'].map(name => ({ name, inputSchema: { type: 'object' } }))
   const server = createServer(async (request, reply) => {
     const last = request.headers['last-event-id']
     if (request.method === 'GET' && last !== undefined) return resume(String(last), reply)
+    if (request.method === 'DELETE' && leave) return leave(reply)
     if (request.method !== 'POST') return void reply.writeHead(405).end()
     const { id, method, params } = JSON.parse(Buffer.concat(await request.toArray()).toString())
     if (id === undefined) return void reply.writeHead(202).end()
     reply.setHeader('content-type', 'application/json')
+    if (leave && method === 'initialize') reply.setHeader('mcp-session-id', 'one')
     if (method === 'tools/call') return answer({ id, params }, reply)
     const greeting = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'raw', version: '1' } }
     const result = method === 'initialize' ? greeting : method === 'tools/list' ? { tools } : {}
