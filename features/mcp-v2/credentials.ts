@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { OAuthClientProvider, OAuthDiscoveryState } from '@modelcontextprotocol/sdk/client/auth.js'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { type DocumentStore, defineStore, type Static, Type, withLock } from '../../kernel/index.ts'
+import { watchConfig } from '../config/index.ts'
 import type { Entry, RemoteConfig, TokenSource } from '../mcp/index.ts'
 
 const Loose = Type.Object({}, { additionalProperties: true })
@@ -118,7 +119,11 @@ export class CredentialBook {
   }
 
   tokens(entry: Entry): TokenSource {
-    return { token: () => this.accessToken(entry), renewed: refused => this.accessToken(entry, refused) }
+    return {
+      token: () => this.accessToken(entry),
+      renewed: refused => this.accessToken(entry, refused),
+      onChange: listener => watchConfig(join(this.#ports.dir, `${idOf(entry)}.json`), listener)
+    }
   }
 
   /** The new access token. `isOver`: the authorization server gives none any more; else nobody answered as it should. */

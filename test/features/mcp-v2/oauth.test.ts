@@ -62,13 +62,20 @@ test('a login goes through discovery, registration and the browser, and its tool
   assert.match(await readFile(join(dir, file), 'utf8'), /refresh-/)
 })
 
-test('a login that another process got counts here when somebody begins one', async t => {
+test('a login that another server of the home got counts here at once, also where nobody tells of it, and so does the next one', async t => {
   const scene = await start(t)
   const other = await startMcp(t, { site: { url: scene.site.url } }, { packs: [mcpV2], home: scene.home })
   await other.status('site', 'needs-auth')
   await signIn(scene)
-  assert.deepEqual((await other.call(beginAuth, { body: { source: 'global', name: 'site' } })).data, { status: 'already-authorized' })
   await other.status('site', 'connected')
+  assert.deepEqual((await other.call(beginAuth, { body: { source: 'global', name: 'site' } })).data, { status: 'already-authorized' })
+
+  await scene.call(resetAuth, { body: { source: 'global', name: 'site' } })
+  assert.equal((await other.run(['mcp__site__echo', { text: '' }]))[0]?.isError, true)
+  const times = () => other.of('mcp.server.status').filter(({ server }) => (server as { status: string }).status === 'connected').length
+  assert.deepEqual([(await other.servers()).site?.status, times()], ['error', 1])
+  await signIn(scene)
+  await other.waitFor(() => times() === 2)
 })
 
 test('the metadata is taken from where the refusal of the server says, and so is the scope', async t => {
