@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { homeOfUser } from '../../kernel/index.ts'
+import { serversIn } from '../mcp/index.ts'
 import { builtIn, fetched, installPlugin, type PartPorts, run } from './parts.ts'
 import { command, firstThere, lookForLeftover, lookForPlugin, lookForProcess } from './probes.ts'
 import type { Capability } from './service.ts'
@@ -86,6 +87,13 @@ async function legacyServer(file: string): Promise<string | undefined> {
     if (error.code === 'ENOENT') return '{}'
     throw error
   })
-  const { mcpServers } = JSON.parse(text) as { mcpServers?: Record<string, unknown> }
-  return mcpServers && Object.hasOwn(mcpServers, id) ? `the server ${id} in ${file} stands beside that of the plugin; remove it` : undefined
+  return namesIn(text, file).includes(id) ? `the server ${id} in ${file} stands beside that of the plugin; remove it` : undefined
+}
+
+function namesIn(text: string, file: string): string[] {
+  try {
+    return serversIn(text).map(([name]) => name)
+  } catch (error) {
+    throw new Error(`${file} cannot be understood: ${(error as Error).message}`)
+  }
 }

@@ -377,6 +377,13 @@ test('computer use on macOS: each step is looked at, installed in order, and wha
   assert.deepEqual(stepsOf(after), { plugin: 'ok', 'legacy-mcp': 'failed', app: 'ok', service: 'ok', permissions: 'missing' })
   assert.match(after.install.note ?? '', /mcp\.json stands beside.*; permissions: grant them/)
   assert.equal(after.version, '3.0.0')
+  // What the parser says of a file quotes it.
+  const file = join(home, 'mcp.json')
+  const detail = async () => (await read('mac')).steps.find(({ id }) => id === 'legacy-mcp')?.detail
+  await writeFile(file, '{ "mcpServers": { "a": { "env": { "A": "kept-to-itself" x } } } }')
+  assert.equal(await detail(), `${file} cannot be understood: it is no JSON`)
+  await writeFile(file, '\ufeff{}')
+  assert.equal(stepsOf(await read('mac'))['legacy-mcp'], 'ok')
   assert.deepEqual(
     lines.filter(line => !/^ps|^permitted/.test(line)),
     ['install', 'start']
