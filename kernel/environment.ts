@@ -60,6 +60,11 @@ export interface KernelOptions {
    * it, ms; default 30 s.
    */
   readonly frameTimeoutMs?: number
+  /**
+   * So long a new client has to say whose replays it wants, ms; default 1 s: events for everyone of sessions that it may know from before wait
+   * for its first frame. It says so when it has read `server_hello`, a round trip away; until then nobody knows what must not overtake a replay.
+   */
+  readonly firstFrameMs?: number
   /** Time limit of a pack's setup, ms; default 10 s. */
   readonly setupTimeoutMs?: number
   /** How long running requests may go on when their pack unloads or the server stops, ms; default 5 s. */
@@ -106,6 +111,7 @@ function withDefaults(options: KernelOptions): FilledOptions {
     bodyLimitBytes: 1_048_576,
     connectionBufferBytes: 8 * 1_048_576,
     frameTimeoutMs: 30_000,
+    firstFrameMs: 1000,
     setupTimeoutMs: 10_000,
     graceMs: 5_000,
     loopLimitMs: 500,

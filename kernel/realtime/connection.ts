@@ -41,11 +41,7 @@ export interface Keeper {
   ended(connection: ClientConnection): void
 }
 
-/**
- * So long a new client has to say whose replays it wants, ms: events for everyone of sessions that it may know from before wait for its first
- * frame. It says so when it has read `server_hello`, a round trip away; until then nobody knows what must not overtake a replay.
- */
-const firstFrameMs = 1000
+/** Of events that wait for the first frame of a client (`firstFrameMs`). */
 const earlyBytes = 64 * 1024
 /** So many events that come once are remembered per connection (their keys are shared by all); older ones may come again in a replay. */
 const maxTold = 1000
@@ -111,7 +107,7 @@ export class ClientConnection extends SlotHost implements Connection {
     this.#transport = transport
     this.#peer = peer
     this.#keeper = keeper
-    this.#listening = setTimeout(() => this.listen(), firstFrameMs).unref()
+    this.#listening = setTimeout(() => this.listen(), env.options.firstFrameMs).unref()
     transport.on('drain', () => this.#wake())
     this.closed = new Promise(resolve => {
       transport.on('close', () => {

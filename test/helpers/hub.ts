@@ -24,6 +24,8 @@ export interface TestHubOptions extends Partial<HubOptions> {
   /** See the kernel's option of that name. */
   readonly frameTimeoutMs?: number
   /** See the kernel's option of that name. */
+  readonly firstFrameMs?: number
+  /** See the kernel's option of that name. */
   readonly graceMs?: number
   /** Whom events are about; default: agents, as the sessions pack says. Null: nobody says so. */
   readonly subject?: SubjectRule | null
@@ -36,13 +38,14 @@ export async function startHub(t: TestContext, options: TestHubOptions = {}) {
   const dir = options.dir ?? (await freshDir())
   const violations: Error[] = []
   const hooks = options.hooks ?? createKernelHooks()
-  const { sessions, dir: _, server_id, bufferBytes, frameTimeoutMs, graceMs, subject = agents, ...own } = options
+  const { sessions, dir: _, server_id, bufferBytes, frameTimeoutMs, firstFrameMs, graceMs, subject = agents, ...own } = options
   hooks.attachStream.tap('test', id => (sessions && !sessions.includes(id) ? 'missing' : 'live'))
   const env = testEnvironment({
     now: () => new Date(0),
     onViolation: error => violations.push(error),
     ...(bufferBytes === undefined ? {} : { connectionBufferBytes: bufferBytes }),
     ...(frameTimeoutMs === undefined ? {} : { frameTimeoutMs }),
+    ...(firstFrameMs === undefined ? {} : { firstFrameMs }),
     ...(graceMs === undefined ? {} : { graceMs })
   })
   const journals = createJournals({ ...env, home: dir, server_id: server_id ?? env.newId() }, { dir })
