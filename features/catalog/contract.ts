@@ -49,7 +49,8 @@ export const Options = Type.Object({
     minimum: 1,
     default: 3_000,
     description: 'How long a client waits for the live directory while there is another answer'
-  })
+  }),
+  timeout_ms: Type.Integer({ minimum: 1, default: 10_000, description: 'How long a directory or a registry may take for its answer' })
 })
 
 const count = Type.Integer({ minimum: 0, description: 'Aliases written' })

@@ -33,12 +33,13 @@ export default definePack({
   config: Options,
   setup(ctx, { providers, info }) {
     const { signal, log } = ctx
-    const { snapshot, patience_ms } = ctx.config
+    const { snapshot, patience_ms, timeout_ms: ms } = ctx.config
     const upstream = createUpstream()
     ctx.own(() => upstream.close())
     const agent = { 'user-agent': `svc-code/${info.version}` }
     const url = directoryUrl(process.env, ctx.config.directory)
-    const live = async (from: string) => resolveDirectory(await fetchJson(upstream, from, agent, signal, DIRECTORY_LIMIT_BYTES))
+    const live = async (from: string) =>
+      resolveDirectory(await fetchJson(upstream, from, agent, signal, { bytes: DIRECTORY_LIMIT_BYTES, ms }))
     const directory = new Directory({
       fetch: url === undefined ? undefined : () => live(url),
       snapshot: snapshot ? async () => resolveDirectory(JSON.parse((await import('./snapshot.ts')).snapshot)) : undefined,
@@ -90,7 +91,7 @@ export default definePack({
       checkKey(api_key)
       const url = given.trim()
       const key = nonBlank(api_key) ?? (api_key === undefined ? await providers.registryKey(url) : undefined)
-      const listed = await fetchJson(upstream, url, { ...agent, ...(key && { authorization: `Bearer ${key}` }) }, signal)
+      const listed = await fetchJson(upstream, url, { ...agent, ...(key && { authorization: `Bearer ${key}` }) }, signal, { ms })
         .then(readRegistry)
         .catch((error: unknown) => {
           if (!(error instanceof FetchProblem)) throw error

@@ -37,8 +37,15 @@ export class FetchProblem extends Error {
   }
 }
 
+interface FetchLimits {
+  /** Of the answer; 2 MiB unless said otherwise. Parsed in one go, about 7 ms per MiB. */
+  readonly bytes?: number
+  /** 10 s unless said otherwise. */
+  readonly ms?: number
+}
+
 /**
- * The JSON of a 2xx answer of less than `limitBytes` (2 MiB unless said otherwise; parsed in one go, about 7 ms per MiB), within 10 s,
+ * The JSON of a 2xx answer that is smaller than it may be, within its time,
  * without the credentials of the request: a document that repeats them would put them into names, and those are shown. Rejects with
  * FetchProblem, whose text names at most the host; with the signal's reason after an abort.
  */
@@ -47,11 +54,11 @@ export async function fetchJson(
   url: string,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
-  limitBytes = LIMIT_BYTES
+  { bytes: limitBytes = LIMIT_BYTES, ms = TIMEOUT_MS }: FetchLimits = {}
 ): Promise<unknown> {
   if (!isHttpUrl(url)) throw new FetchProblem('the URL is not an http(s) address')
-  const timeout = AbortSignal.timeout(TIMEOUT_MS)
-  const late = (cause?: unknown) => new FetchProblem(`no answer within ${TIMEOUT_MS / 1000} s`, { cause })
+  const timeout = AbortSignal.timeout(ms)
+  const late = (cause?: unknown) => new FetchProblem(`no answer within ${ms / 1000} s`, { cause })
   let reply: UpstreamReply
   try {
     reply = await upstream.get(url, headers, AbortSignal.any([signal, timeout]))
@@ -61,7 +68,7 @@ export async function fetchJson(
   }
   const { status, body } = reply
   const good = status >= 200 && status <= 299
-  const text = await readText(body, good ? limitBytes : 1, TIMEOUT_MS)
+  const text = await readText(body, good ? limitBytes : 1, ms)
   signal.throwIfAborted()
   if (timeout.aborted) throw late()
   if (status === 401 || status === 402 || status === 403)

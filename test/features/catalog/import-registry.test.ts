@@ -142,17 +142,14 @@ test('a registry that cannot be used is a 40005 that names it without its secret
   assert.equal(await toml(), managed('a'))
 })
 
-test('a registry that does not answer within ten seconds is a 40005', async t => {
+test('a registry that does not answer in time is a 40005', async t => {
   const live = await upstream(t, silent)
-  const { call } = await startCatalog(t)
-  const original = AbortSignal.timeout
-  const timeout = t.mock.method(AbortSignal, 'timeout', () => original.call(AbortSignal, 20))
+  const { call } = await startCatalog(t, { options: { timeout_ms: 20 } })
 
   const { code, msg } = await call(importRegistry, { body: { url: live.url } })
 
   assert.equal(code, RegistryUnusable.code)
-  assert.match(msg, /no answer within 10 s/)
-  assert.deepEqual(timeout.mock.calls[0]?.arguments, [10_000])
+  assert.match(msg, /no answer within 0\.02 s/)
 })
 
 test('a listed provider that belongs to a login stops the whole import', async t => {

@@ -27,7 +27,8 @@ async function scene(t: TestContext) {
   })
   const asked = once(server, 'request').then(([, res]) => res as ServerResponse)
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/models`
-  const ask = (signal = never, limit?: number) => fetchJson(upstream, url, {}, signal, limit).catch((error: unknown) => error)
+  const ask = (signal = never, limit?: number) =>
+    fetchJson(upstream, url, {}, signal, limit === undefined ? {} : { bytes: limit }).catch((error: unknown) => error)
   return { asked, ask, passTime: () => timeout.abort() }
 }
 
