@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { repositoryAt } from '../../../features/git/command.ts'
 import { withCopies } from '../../../features/git/copies.ts'
 import { temporaryName } from '../../../kernel/index.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
 import { repository, run, setEnv } from './scene.ts'
 
 const told = ['-c', 'core.quotePath=false', 'diff', '--ignore-submodules=dirty', '--src-prefix=a/', '--dst-prefix=b/']
@@ -159,13 +160,19 @@ test('a diff of many files is not cut, and shows each', async t => {
   assert.deepEqual([diff.match(/^\+new \d+$/gm).length, truncated], [300, false])
 })
 
-test('a diff leaves no copies behind', async t => {
+/** A repository with a changed file `a`, and the directory, not there yet, for what is temporary. */
+async function changedFile(t: TestContextLike) {
   const { ask, put, commit, dir } = await repository(t)
   await put('a', 'one\n')
   commit()
   await put('a', 'two\n')
   const place = join(dir, 'copies')
   setEnv(t, 'TMPDIR', place)
+  return { ask, place }
+}
+
+test('a diff leaves no copies behind', async t => {
+  const { ask, place } = await changedFile(t)
   assert.equal((await ask('diff', { path: 'a' })).code, 50001, 'they would lie here')
   await mkdir(place)
   assert.match((await ask('diff', { path: 'a' })).data.diff, /^\+two$/m)
@@ -173,12 +180,7 @@ test('a diff leaves no copies behind', async t => {
 })
 
 test('copies of a server that died over a diff go with the next one, those of a living server stay', async t => {
-  const { ask, put, commit, dir } = await repository(t)
-  await put('a', 'one\n')
-  commit()
-  await put('a', 'two\n')
-  const place = join(dir, 'copies')
-  setEnv(t, 'TMPDIR', place)
+  const { ask, place } = await changedFile(t)
   const living = `svc-code-diff-${await temporaryName()}`
   const dead = living.replace(/\d+/, '2147483646')
   for (const name of [living, dead, 'svc-code-other']) await mkdir(join(place, name, 'src'), { recursive: true })

@@ -74,6 +74,18 @@ async function start(
 }
 const call = (args: Record<string, unknown>, id = 'one', name = 'Agent') => ({ id, name, args: { description: 'a side task', ...args } })
 
+/** A prompt that was aborted while the agent that it has started works, which would go on for ever. */
+async function abortedWithChild(t: TestContextLike) {
+  const llm = script(text =>
+    text.includes('start somebody') ? toolCalls(call({ prompt: 'for ever' })) : held(new Promise(() => undefined))
+  )
+  const scene = await start(t, llm)
+  const { prompt_id } = await scene.prompt('start somebody')
+  await scene.waitFor(event => event.type === 'turn.step.started' && event.subject === 'agent-0')
+  await scene.call(abortPrompt, { params: { session_id: scene.session_id, prompt_id } })
+  return scene
+}
+
 test('an agent hands work to another one and gets its answer, once, and clients see both', async t => {
   const llm = script(text => {
     if (text.includes('start somebody')) return toolCalls(call({ prompt: 'look around', subagent_type: 'explore' }))
@@ -264,13 +276,7 @@ test('an agent that is waited for can be moved to the background, and can be sto
 })
 
 test('who aborts a turn ends the agents that it waits for', async t => {
-  const llm = script(text =>
-    text.includes('start somebody') ? toolCalls(call({ prompt: 'for ever' })) : held(new Promise(() => undefined))
-  )
-  const scene = await start(t, llm)
-  const { prompt_id } = await scene.prompt('start somebody')
-  await scene.waitFor(event => event.type === 'turn.step.started' && event.subject === 'agent-0')
-  await scene.call(abortPrompt, { params: { session_id: scene.session_id, prompt_id } })
+  const scene = await abortedWithChild(t)
   assert.deepEqual(
     scene.of('turn.ended').map(({ reason }) => reason),
     ['cancelled', 'cancelled']
@@ -376,13 +382,7 @@ test('what was left at work by a process that died has failed, and nothing of it
 })
 
 test('an agent that ended with a turn that was aborted has ended: the next process tells nothing of it', async t => {
-  const llm = script(text =>
-    text.includes('start somebody') ? toolCalls(call({ prompt: 'for ever' })) : held(new Promise(() => undefined))
-  )
-  const scene = await start(t, llm)
-  const { prompt_id } = await scene.prompt('start somebody')
-  await scene.waitFor(event => event.type === 'turn.step.started' && event.subject === 'agent-0')
-  await scene.call(abortPrompt, { params: { session_id: scene.session_id, prompt_id } })
+  const scene = await abortedWithChild(t)
   const home = await copyOfHome(scene.home)
 
   const next = await start(t, scriptedLlm('never asked'), { home, session_id: scene.session_id, packs: [...packs, transcript] })
