@@ -39,9 +39,13 @@ export function locatorOf({ name, plugin }: Entry): Static<typeof Locator> {
   return plugin ? { source: 'plugin', pluginId: plugin.id, serverName: plugin.name } : { source: 'global', name }
 }
 
+/** Without secrets; empty where it cannot be used. */
+export const shownConfig = ({ config, problem }: Entry): Record<string, unknown> => (problem === undefined ? redacted(config) : {})
+
 export function managed(entry: Entry): Static<typeof ManagedServer> {
   const { name, config, source, origin, mutable, plugin } = entry
-  return { name, config: mutable ? config : redacted(config), source, origin, mutable, ...(plugin ? { plugin } : {}) }
+  const shown = mutable && entry.problem === undefined ? config : shownConfig(entry)
+  return { name, config: shown, source, origin, mutable, ...(plugin ? { plugin } : {}) }
 }
 
 /** Changes go to the user's file alone. `field`: where the request names the server. */

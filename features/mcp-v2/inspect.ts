@@ -1,7 +1,7 @@
 /** Which servers want a login: as their configuration and the tokens on disk say, and as a connection shows. */
 import { aFewAtOnce, homeOfUser, type Static } from '../../kernel/index.ts'
 import { type Entry, type Mcp, NeedsAuth, type RemoteConfig, redacted } from '../mcp/index.ts'
-import { isShared, locatorOf, sharedText } from './catalog.ts'
+import { isShared, locatorOf, sharedText, shownConfig } from './catalog.ts'
 import type { Inspection } from './contract.ts'
 import { type CredentialBook, canonicalUrl, isCandidate, tokenOf } from './credentials.ts'
 
@@ -30,7 +30,8 @@ export const statuses = (targets: readonly Entry[], asked: Asked, ports: Inspect
   aFewAtOnce(targets, atOnce, entry => statusOf(entry, asked, ports))
 
 async function statusOf(entry: Entry, { all, cwd, verify, signal }: Asked, { mcp, book, now }: InspectPorts): Promise<Status> {
-  const { config } = entry
+  const { config, problem } = entry
+  if (problem !== undefined) return { authStatus: 'unavailable', error: problem }
   if (config.enabled === false || config.transport === 'stdio') return { authStatus: 'not-applicable' }
   if (config.bearerTokenEnvVar !== undefined) return { authStatus: 'bearer-token' }
   if (!isCandidate(entry)) return { authStatus: 'not-applicable' }
@@ -63,7 +64,7 @@ export function inspection(entry: Entry, status: Status): Static<typeof Inspecti
     runtimeName: name,
     ...remote,
     origin: source === 'plugin' ? origin : 'global',
-    config: redacted(config),
+    config: shownConfig(entry),
     enabled: config.enabled !== false,
     editable: mutable,
     ...status
@@ -80,6 +81,7 @@ export async function tryServer(
   signal: AbortSignal,
   mcp: Mcp
 ): Promise<{ success: boolean; output: string }> {
+  if (entry.problem !== undefined) return { success: false, output: `its configuration cannot be used: ${entry.problem} (${entry.origin})` }
   try {
     const { tools, omitted, reasons } = await mcp.probe(entry, cwd ?? homeOfUser(), signal)
     const lines = tools.map(({ name, description }) => `- ${name}: ${description}`)

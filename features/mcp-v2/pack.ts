@@ -111,6 +111,7 @@ export default definePack({
       const entry = located(entries, locator)
       const { config, name } = entry
       const refuse = (message: string) => invalid([{ path: 'body', message }])
+      if (entry.problem !== undefined) throw refuse(`the configuration of ${name} cannot be used: ${entry.problem}`)
       if (config.transport === 'stdio') throw refuse(`${name} is no remote server: it has no login`)
       if (config.bearerTokenEnvVar !== undefined) throw refuse(`${name} takes its token from ${config.bearerTokenEnvVar}`)
       if (config.auth !== 'oauth' && Object.keys(config.headers ?? {}).length > 0) {

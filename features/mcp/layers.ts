@@ -1,7 +1,7 @@
 /** Where MCP servers are configured: the user's file, files of trusted projects, plugins. Later layers win by name. */
 import { readFile, stat } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
-import { type Detail, invalid, stampsAt } from '../../kernel/index.ts'
+import { invalid, stampsAt } from '../../kernel/index.ts'
 import type { Plugins } from '../plugins/index.ts'
 import { projectRoot, type Workspaces } from '../workspaces/index.ts'
 import { checkConfig, isServerFile, type ServerConfig } from './config.ts'
@@ -20,15 +20,15 @@ export interface Entry {
   readonly root?: string
   /** Of a plugin: another text when its files are others. */
   readonly revision?: string
+  /** Why it cannot be run, for people: `args expected array`. Its configuration is a stand-in then. */
+  readonly problem?: string
 }
 
 export interface Layers {
   /** Entries of files first, then those of plugins; within, the most general first. */
   readonly entries: readonly Entry[]
-  /** What cannot be read, for people. */
+  /** Files that cannot be read, for people. */
   readonly problems: readonly { readonly file: string; readonly message: string }[]
-  /** Servers of plugins that cannot be understood, which is nobody else's concern: they are not there. */
-  readonly omitted: readonly { readonly plugin: string; readonly server: string; readonly message: string }[]
 }
 
 export interface LayerPorts {
@@ -55,38 +55,34 @@ async function filesFor(
 
 export async function readLayers(cwd: string | undefined, ports: LayerPorts): Promise<Layers> {
   const problems: { file: string; message: string }[] = []
-  const omitted: { plugin: string; server: string; message: string }[] = []
   const entries: Entry[] = []
   for (const { file, root } of await filesFor(cwd, ports)) {
     const read = await readServers(file).catch((error: unknown) => {
       problems.push({ file, message: (error as Error).message })
       return []
     })
-    for (const [name, value] of read) {
-      const checked = checkConfig(value, { inferred: true })
-      if ('problems' in checked) problems.push({ file, message: `${name}: ${sentence(checked.problems)}` })
-      else {
-        const mutable = file === userFile(ports.home)
-        entries.push({ name, config: checked.config, source: 'global', origin: file, mutable, ...(root === undefined ? {} : { root }) })
-      }
-    }
+    const mutable = file === userFile(ports.home)
+    for (const [name, value] of read)
+      entries.push({ name, ...understood(value), source: 'global', origin: file, mutable, ...(root === undefined ? {} : { root }) })
   }
   for (const { name, plugin_id, server, config, root, revision } of (await ports.plugins()?.mcpServers()) ?? []) {
-    const checked = checkConfig(config, { inferred: true })
-    if ('problems' in checked) omitted.push({ plugin: plugin_id, server, message: sentence(checked.problems) })
-    else {
-      const plugin = { id: plugin_id, name: server }
-      entries.push({ name, config: checked.config, source: 'plugin', origin: plugin_id, mutable: false, plugin, root, revision })
-    }
+    const plugin = { id: plugin_id, name: server }
+    entries.push({ name, ...understood(config), source: 'plugin', origin: plugin_id, mutable: false, plugin, root, revision })
   }
-  return { entries, problems, omitted }
+  return { entries, problems }
+}
+
+/** The configuration of a server as files have it. One that cannot be used keeps nobody from the others, and none of its name from before counts. */
+function understood(value: unknown): Pick<Entry, 'config' | 'problem'> {
+  const checked = checkConfig(value, { inferred: true })
+  if ('config' in checked) return checked
+  const { enabled } = (value ?? {}) as { readonly enabled?: unknown }
+  const config = { transport: 'stdio' as const, command: '', ...(enabled === false ? { enabled } : {}) }
+  return { config, problem: checked.problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ') }
 }
 
 /** Why a server of a plugin cannot be run. */
-export function pluginServerProblem(config: Readonly<Record<string, unknown>>): string | undefined {
-  const checked = checkConfig(config, { inferred: true })
-  return 'problems' in checked ? sentence(checked.problems) : undefined
-}
+export const pluginServerProblem = (config: Readonly<Record<string, unknown>>): string | undefined => understood(config).problem
 
 export const layerFiles = async (cwd: string, ports: LayerPorts): Promise<readonly string[]> =>
   (await filesFor(cwd, ports)).map(({ file }) => file)
@@ -146,8 +142,6 @@ export function serversIn(content: string): [string, unknown][] {
   if (!isServerFile(value)) throw new Error('mcpServers is no table')
   return Object.entries(value.mcpServers ?? {})
 }
-
-const sentence = (details: readonly Detail[]) => details.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')
 
 /** For requests: what cannot be read answers 40001. */
 export async function readLayersStrictly(cwd: string | undefined, ports: LayerPorts): Promise<readonly Entry[]> {

@@ -69,9 +69,15 @@ export default definePack({
       messagesPerSecond: ctx.config.messages_per_second
     }
     const layers = { home: ctx.home, workspaces, plugins }
+    let said = ''
     const pools = new Pools({
       ...layers,
       log: ctx.log,
+      warn: (facts, text) => {
+        if (text === said) return ctx.log.warn(facts, text) // by the servers of another directory
+        said = text
+        ctx.operator.warn(facts, text)
+      },
       shell,
       version: info.version,
       limits,

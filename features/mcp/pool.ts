@@ -4,7 +4,10 @@ import { LayerWatch } from './layer-watch.ts'
 import { type Entry, effective, type LayerPorts, layerFiles, layersStamp, readLayers } from './layers.ts'
 import { McpServer, type ServerPorts, type ServerState } from './server.ts'
 
-export interface PoolPorts extends LayerPorts, Omit<ServerPorts, 'changed'>, ConnectPorts {}
+export interface PoolPorts extends LayerPorts, Omit<ServerPorts, 'changed'>, ConnectPorts {
+  /** Tells whoever runs the server. */
+  readonly warn: (facts: object, text: string) => void
+}
 
 export type PoolListener = (server: McpServer, before: ServerState) => void
 
@@ -70,11 +73,11 @@ export class ServerPool {
     const stamp = await layersStamp(files, this.#ports)
     if (this.#closed || stamp === this.#stamp) return
     this.#stamp = stamp
-    const { entries, problems, omitted } = await readLayers(this.cwd, this.#ports)
-    if (omitted.length > 0) this.#ports.log.warn({ omitted }, 'MCP servers of plugins are left out: they cannot be understood')
+    const { entries, problems } = await readLayers(this.cwd, this.#ports)
     if (problems.length > 0) {
       // One layer that cannot be read may be the one that switches a server off.
-      this.#ports.log.warn({ cwd: this.cwd, problems }, 'the MCP servers of a workspace stay as they are: their configuration is not right')
+      const what = problems.map(({ file, message }) => `${file}: ${message}`).join('; ')
+      this.#ports.warn({ cwd: this.cwd }, `MCP servers stay as they are: ${what}`)
       return
     }
     const wanted = new Map(effective(entries).map(entry => [entry.name, entry]))

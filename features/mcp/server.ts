@@ -77,7 +77,9 @@ export class McpServer {
   /** `after`: the end of the one that it takes the place of; never rejects. */
   start(after: Promise<unknown> = Promise.resolve()): void {
     const { signal } = this.#stop
-    if (this.entry.config.enabled === false) this.#become('disabled')
+    const { config, problem, origin } = this.entry
+    if (config.enabled === false) this.#become('disabled')
+    else if (problem !== undefined) this.#become('failed', `its configuration cannot be used: ${problem} (${origin})`)
     else this.#settled = after.then(() => this.#open(signal))
   }
 

@@ -10,6 +10,7 @@ import {
   listManaged,
   readAuthStatuses,
   readManaged,
+  testServer,
   updateManaged
 } from '../../../features/mcp-v2/index.ts'
 import { tryServer } from '../../../features/mcp-v2/inspect.ts'
@@ -97,6 +98,24 @@ test('what is wrong is named, and the file stays as it is', async t => {
   assert.equal(await readFile(join(scene.home, 'mcp.json'), 'utf8'), '{ "mcpServers": ')
 })
 
+test('a server of the file that cannot be used is shown without a configuration, says why, and can be replaced and removed', async t => {
+  const scene = await start(t, { db: { command: 'node', args: 'hidden' }, web: { url: 5 }, good: { command: 'node' } })
+  const shown = (data: readonly { name: string; config: object }[]) =>
+    data.map(({ name, config }) => [name, Object.keys(config).length > 0])
+  assert.deepEqual(shown((await scene.call(listManaged, {})).data), [
+    ['db', false],
+    ['web', false],
+    ['good', true]
+  ])
+  const { success, output } = (await scene.call(testServer, { body: { name: 'db' } })).data
+  assert.deepEqual([success, output.includes('args expected array')], [false, true])
+  const [db] = (await scene.call(inspectServers, { body: {} })).data
+  assert.deepEqual([db?.authStatus, db?.error, db?.config], ['unavailable', 'args expected array', {}])
+  const replaced = await scene.call(updateManaged, { params: { name: 'db' }, body: { transport: 'stdio', command: 'node' } })
+  assert.deepEqual(shown(replaced.data)[0], ['db', true])
+  assert.equal((await scene.call(deleteManaged, { params: { name: 'web' } })).data.length, 2)
+})
+
 test('layers of a trusted project join in, read-only and without secrets, and so do plugins', async t => {
   const scene = await start(t, { one: { command: 'user' } })
   await writeJson(join(scene.cwd, '.mcp.json'), {
@@ -143,7 +162,7 @@ test('layers of a trusted project join in, read-only and without secrets, and so
   const inspected = await scene.call(inspectServers, { body: {} })
   assert.deepEqual(
     inspected.data.map(({ serverId }) => serverId),
-    ['global:one', 'global:plugin-kit%3Adb', 'plugin:more:db']
+    ['global:one', 'global:plugin-kit%3Adb', 'plugin:kit:db', 'plugin:more:db']
   )
 })
 

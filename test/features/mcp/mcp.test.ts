@@ -566,7 +566,32 @@ test('a plugin whose server cannot be understood is not installed, and one that 
   await writeJson(join(other, 'svc.plugin.json'), { name: 'other', mcpServers: { db: { ...stdio('other'), command: 'node' } } })
   assert.equal((await scene.call(installPlugin, { body: { source: other } })).code, 0)
   await scene.status('plugin-other:db', 'connected')
-  assert.deepEqual(Object.keys(await scene.servers()), ['own', 'plugin-other:db'])
+  const { own, 'plugin-kit:db': kit } = await scene.servers()
+  assert.deepEqual(
+    [own?.status, kit?.status, kit?.last_error],
+    ['connected', 'error', 'its configuration cannot be used: args expected array (kit)']
+  )
+})
+
+test('a server whose configuration cannot be used is an error that says so, and the others run', async t => {
+  const scene = await start(t, { wrong: { ...stdio(), args: 'server.js' }, none: {}, off: { enabled: false }, good: stdio('good') })
+  const [echo] = await scene.run(['mcp__good__echo', { text: 'hi' }])
+  assert.equal(echo?.output, 'good says hi')
+  const { wrong, none, off } = await scene.servers()
+  const file = join(scene.home, 'mcp.json')
+  assert.equal(wrong?.last_error, `its configuration cannot be used: args expected array (${file})`)
+  assert.equal(none?.last_error, `its configuration cannot be used: transport must be stdio, http or sse (${file})`)
+  assert.deepEqual([wrong?.status, none?.status, off?.status], ['error', 'error', 'disconnected'])
+  await userFile(scene.home, { wrong: stdio('right'), good: stdio('good') })
+  assert.equal((await scene.run(['mcp__wrong__echo', { text: 'hi' }]))[0]?.output, 'right says hi')
+})
+
+test('whoever runs the server is told of a file that cannot be understood', async t => {
+  const told: string[] = []
+  const scene = await start(t, {}, { told })
+  await writeFile(join(scene.home, 'mcp.json'), '{')
+  await scene.servers()
+  assert.deepEqual(told, [`warning: MCP servers stay as they are: ${join(scene.home, 'mcp.json')}: it is no JSON`])
 })
 
 test('a plugin that is installed anew has its servers started anew when its files are others', async t => {
