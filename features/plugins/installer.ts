@@ -1,7 +1,7 @@
 /** Brings a plugin into the home: staged, checked, then moved in place in one step. A failed one leaves nothing. */
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, invalid, withLock } from '../../kernel/index.ts'
+import { AppError, invalid, type Logger, withLock } from '../../kernel/index.ts'
 import { PathMissing } from '../workspaces/index.ts'
 import type { PluginRecord } from './contract.ts'
 import { type DownloadPorts, DownloadProblem, downloadTo, refToTake } from './download.ts'
@@ -15,6 +15,7 @@ export interface InstallerPorts extends Omit<DownloadPorts, 'signal'> {
   readonly dir: string
   readonly hosts: readonly string[]
   readonly download_ms: number
+  readonly log: Logger
   /** Why nobody can run a server of a plugin. */
   serverProblem(config: Readonly<Record<string, unknown>>): string | undefined
   newId(): string
@@ -91,7 +92,7 @@ export class Installer {
     for (const name of names) {
       const id = /^\.old-([a-z0-9_-]+)-[^-]+$/.exec(name)?.[1]
       if (id === undefined) continue
-      if (names.includes(id)) await rm(join(this.#managed, name), { recursive: true, force: true })
+      if (names.includes(id)) await this.#sweep(join(this.#managed, name))
       else await rename(join(this.#managed, name), join(this.#managed, id))
     }
   }
@@ -122,13 +123,20 @@ export class Installer {
     try {
       await rename(staged, target)
       const kept = await keep()
-      if (before) await rm(previous, { recursive: true, force: true })
+      if (before) await this.#sweep(previous)
       return kept
     } catch (error) {
       await rm(target, { recursive: true, force: true })
       if (before) await rename(previous, target)
       throw error
     }
+  }
+
+  /** A copy that nobody uses any more. One that cannot be removed (its programs may have made it so) is tried again with the next change. */
+  async #sweep(copy: string): Promise<void> {
+    await rm(copy, { recursive: true, force: true }).catch((err: unknown) =>
+      this.#ports.log.warn({ err, copy }, 'a copy of a plugin cannot be removed')
+    )
   }
 }
 
@@ -147,7 +155,7 @@ async function assertDirectory(path: string): Promise<void> {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') throw new AppError(PathMissing, { message: `path not found: ${path}` })
     throw refused('it cannot be read')
   })
-  if (!found.isDirectory()) throw refused('is no directory')
+  if (!found.isDirectory()) throw refused('is no directory: an archive is taken from its http(s) address, or unpacked')
 }
 
 const exists = (path: string) =>

@@ -1,7 +1,7 @@
 /** The manifest of a plugin: what it says about itself and what it brings, checked against its files. */
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, relative, sep } from 'node:path'
-import { checker, problems, type Static, Type } from '../../kernel/index.ts'
+import { checker, type Detail, problems, type Static, Type } from '../../kernel/index.ts'
 import { hooksSection } from '../config/index.ts'
 import { isInside } from '../tools/index.ts'
 import type { HookRule } from '../user-hooks/index.ts'
@@ -114,8 +114,7 @@ class Loader {
       const value = parsed(name, await this.#read(`./${name}`, manifestBytes))
       const check = checker(Manifest)
       if (check.Check(value)) return value
-      const [first] = problems(Manifest, value)
-      throw new Error(`${name}: ${first?.path ?? ''} ${first?.message ?? 'is no manifest'}`)
+      throw new Error(`${name}: ${sentence(problems(Manifest, value))}`)
     }
     throw new Error('there is no svc.plugin.json')
   }
@@ -184,8 +183,7 @@ class Loader {
     const rules = Array.isArray(value) ? value : (value as { hooks?: unknown } | null)?.hooks
     const check = checker(hooksSection.schema)
     if (check.Check(rules)) return rules.map(rule => ({ ...rule, cwd: this.#root }))
-    const [first] = problems(hooksSection.schema, rules)
-    this.#diagnostics.push({ severity: 'error', message: `hooks: ${first?.path ?? ''} ${first?.message ?? 'is no list of hooks'}` })
+    this.#diagnostics.push({ severity: 'error', message: `hooks: ${sentence(problems(hooksSection.schema, rules))}` })
     return []
   }
 
@@ -248,6 +246,8 @@ async function markdownIn(dir: string, root: string, depth = 0): Promise<string[
   }
   return files
 }
+
+const sentence = (details: readonly Detail[]) => details.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')
 
 const reasonOf = (error: unknown) => (error as Error).message.slice(0, 300)
 

@@ -55,7 +55,7 @@ export default definePack({
         .find(problem => problem !== undefined)
     const installer = async () => {
       const { Installer } = await import('./installer.ts')
-      return new Installer({ ...net, dir, hosts, download_ms, serverProblem, newId: ctx.newId })
+      return new Installer({ ...net, dir, hosts, download_ms, log: ctx.log, serverProblem, newId: ctx.newId })
     }
     const store = ctx.store(installedStore, { dir: 'plugins' })
     const emitChanged = ctx.event(pluginChanged)

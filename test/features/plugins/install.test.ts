@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { access, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
+import { access, chmod, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { disablePlugin, enablePlugin, removePlugin } from '../../../features/plugins/index.ts'
@@ -116,11 +116,12 @@ test('a source that is no plugin is refused with the reason, and leaves nothing'
   const cases: readonly (readonly [string, number, RegExp])[] = [
     ['relative/path', 40001, /absolute path/],
     ['/no/such/place', 40409, /not found/],
-    [file, 40001, /no directory/],
+    [file, 40001, /no directory: an archive is taken from its http\(s\) address, or unpacked/],
     [await directory({}), 40001, /svc\.plugin\.json/],
     [await directory({ 'svc.plugin.json': '{' }), 40001, /svc\.plugin\.json is no JSON/],
     [await directory({ ...manifest('a', { hooks: './hooks.json' }), 'hooks.json': 'no' }), 40001, /hooks\.json is no JSON/],
     [await directory(manifest('Bad Name!')), 40001, /plugin id/],
+    [await directory(manifest('a', { skills: 5, hooks: {} })), 40001, /skills expected string or array; hooks expected string or array/],
     [await directory({ 'svc.plugin.json': '{"version":"1"}' }), 40001, /name/],
     [await directory(manifest('a', { skills: '../x' })), 40001, /begin with/],
     [await directory(manifest('a', { skills: './none' })), 40001, /not there/],
@@ -242,6 +243,25 @@ test('the copy that was there before comes back when the new one cannot be put o
   assert.equal((await scene.install(source)).code, 50003)
   assert.deepEqual((await readdir(join(scene.home, 'plugins', 'managed', 'kept'))).sort(), ['first.txt', 'svc.plugin.json'])
   assert.deepEqual(await readFile(`${list}.away`), before)
+})
+
+test('a copy that cannot be removed is no reason to give the new one up, and goes when it can', {
+  skip: process.getuid?.() === 0 && 'nothing is forbidden to this user'
+}, async t => {
+  const scene = await start(t)
+  const source = await directory({ ...manifest('kit'), 'made/file': '1' })
+  await scene.install(source)
+  const managed = join(scene.home, 'plugins', 'managed')
+  await chmod(join(managed, 'kit', 'made'), 0o500)
+  await writeFile(join(source, 'second.txt'), '2')
+  assert.equal((await scene.install(source)).code, 0)
+  const left = (await readdir(managed)).find(name => name.startsWith('.old-kit-')) ?? ''
+  assert.deepEqual(await readdir(join(managed, left, 'made')), ['file'])
+  assert.equal((await scene.install(source)).code, 0)
+  assert.equal(await readFile(join(managed, 'kit', 'second.txt'), 'utf8'), '2')
+  for (const name of await readdir(managed)) if (name !== 'kit') await chmod(join(managed, name, 'made'), 0o700)
+  assert.equal((await scene.install(source)).code, 0)
+  assert.deepEqual(await readdir(managed), ['kit'])
 })
 
 test('the previous copy of a plugin whose change died half-way comes back with the next change', async t => {
