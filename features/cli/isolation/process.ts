@@ -211,15 +211,29 @@ export class PackProcess {
     if (bytes > memory_mb * 1_048_576) this.kill(`it took ${Math.round(bytes / 1_048_576)} MB of memory, its limit is ${memory_mb} MB`)
   }
 
-  /** Lines, cut where they are too long. */
+  /** Lines, cut where they are too long; what is printed beyond so many in a second is not even looked at. */
   #print(): void {
     for (const name of ['stdout', 'stderr'] as const) {
       let rest = ''
+      let second = 0
+      let lines = 0
       this.#child[name]?.setEncoding('utf8').on('data', (text: string) => {
         if (name === 'stderr') this.#lastWords = (this.#lastWords + text).slice(-4_096)
-        const lines = (rest + text).split('\n')
-        rest = (lines.pop() ?? '').slice(0, lineChars)
-        for (const line of lines) if (line !== '') this.#printed(line.slice(0, lineChars), name)
+        const now = Math.floor(performance.now() / 1000)
+        if (now !== second) lines = 0
+        second = now
+        if (lines > linesPerSecond) return
+        const said = (rest + text).split('\n')
+        rest = (said.pop() ?? '').slice(0, lineChars)
+        for (const line of said) {
+          if (line === '') continue
+          if (++lines > linesPerSecond) {
+            rest = ''
+            this.#printed(`it prints more than ${linesPerSecond} lines in a second: what is more is left out`, name)
+            return
+          }
+          this.#printed(line.slice(0, lineChars), name)
+        }
       })
     }
   }
@@ -255,6 +269,7 @@ export class PackProcess {
 }
 
 const lineChars = 4_096
+const linesPerSecond = 500
 
 /** Undefined where the system does not tell. */
 async function memoryOf(pid: number | undefined): Promise<number | undefined> {

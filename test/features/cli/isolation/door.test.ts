@@ -2,13 +2,15 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { test } from 'node:test'
 import { addBookmark, BookmarkLimit, bookmarkAdded, listBookmarks } from '../../../../examples/bookmarks/pack.ts'
 import { createSession, SessionMissing, Sessions, updateProfile } from '../../../../features/sessions/index.ts'
 import realSessions from '../../../../features/sessions/pack.ts'
 import realWorkspaces from '../../../../features/workspaces/pack.ts'
 import { defineEvent, definePack, serviceToken, Type } from '../../../../kernel/index.ts'
 import { startTestKernel, stub } from '../../../../kernel/testing.ts'
-import { bothWays, exampleFile, packFile } from '../../../helpers/isolated.ts'
+import { bothWays, exampleFile, isolatedText, packFile } from '../../../helpers/isolated.ts'
+import { latch } from '../../../helpers/latch.ts'
 
 const sessions = stub(Sessions, { exists: async id => id === 'session_a' })
 const params = { session_id: 'session_a' }
@@ -162,6 +164,29 @@ bothWays(neighbours, 'services, listeners, taps, background work, logs and clean
   assert.ok(logged.some(text => text.includes('"owned"')))
 })
 
+test('a process that prints without end fills neither the log nor the time of the server', async t => {
+  const logged: string[] = []
+  const leftOut = latch()
+  const pack = await isolatedText(`export default definePack({
+    name: 'loud',
+    setup: () => new Promise(done => process.stdout.write('a line of it\\n'.repeat(20000), done))
+  })`)
+  await startTestKernel(t, {
+    packs: [pack],
+    log: {
+      level: 'info',
+      to: {
+        write(line) {
+          if (line.includes('a line of it')) logged.push(line)
+          if (line.includes('more than 500 lines in a second')) leftOut.open()
+        }
+      }
+    }
+  })
+  await leftOut.opened
+  assert.ok(logged.length >= 500 && logged.length <= 2500, String(logged.length))
+})
+
 const frames = packFile(`
 import { defineFrame, defineOutFrame } from 'svc-code/kernel'
 const Refused = errorSpec('test_refused', 40977, 'refused')
@@ -195,6 +220,7 @@ bothWays(frames, 'frames with bytes are answered and refused, and the connection
 const hears = packFile(`
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { test } from 'node:test'
 export default definePack({
   name: 'hears',
   setup(ctx) {
