@@ -32,7 +32,7 @@ export class Pools {
   readonly #shared = new Map<string, Shared>()
 
   constructor(ports: PoolsPorts) {
-    this.#ports = { ...ports, remote: createRemoteFetch(ports.limits.messageBytes) }
+    this.#ports = { ...ports, remote: createRemoteFetch({ bytes: ports.limits.messageBytes, events: ports.limits.messagesPerSecond }) }
   }
 
   /** The pool of the directory, until the use is closed. */

@@ -1,4 +1,5 @@
 /** HTTP of remote MCP servers: the offline switch and proxies as for all other requests, answers bounded in bytes. */
+import { yieldToLoop } from '../../kernel/index.ts'
 import { assertOutbound, isLoopback, isTransportError, proxyAgent, whyUnreachable } from '../llm/index.ts'
 
 export interface RemoteFetch {
@@ -6,8 +7,14 @@ export interface RemoteFetch {
   close(): Promise<void>
 }
 
-/** `limitBytes`: of one answer; of a stream of events, of what comes without a blank line between. */
-export function createRemoteFetch(limitBytes: number, env: NodeJS.ProcessEnv = process.env): RemoteFetch {
+interface AnswerLimits {
+  /** Of one answer; of a stream of events, of what comes without a blank line between. */
+  readonly bytes: number
+  /** Events of a stream in a second; undefined: any number. */
+  readonly events?: number
+}
+
+export function createRemoteFetch(limits: AnswerLimits, env: NodeJS.ProcessEnv = process.env): RemoteFetch {
   let loaded: Promise<Loaded> | undefined
   const load = async (): Promise<Loaded> => {
     const undici = await import('undici')
@@ -30,7 +37,7 @@ export function createRemoteFetch(limitBytes: number, env: NodeJS.ProcessEnv = p
       await assertOutbound(target)
       loaded ??= load()
       const { fetch, to } = await loaded
-      return bounded(await fetch(target, { ...init, dispatcher: to(target) }).catch(explain), limitBytes)
+      return bounded(await fetch(target, { ...init, dispatcher: to(target) }).catch(explain), limits)
     },
     async close() {
       await (await loaded)?.close()
@@ -56,17 +63,25 @@ function explain(error: Error): never {
   throw new TypeError(`it cannot be reached: ${why}`, { cause: error })
 }
 
-/** A body that ends with an error when it is longer than it may be. */
-function bounded(response: Response, limitBytes: number): Response {
+/** A body that ends with an error when it is longer than it may be, or brings too many events in a second. */
+function bounded(response: Response, limits: AnswerLimits): Response {
   if (!response.body) return response
-  const events = response.headers.get('content-type')?.includes('text/event-stream') ?? false
+  const isStream = response.headers.get('content-type')?.includes('text/event-stream') ?? false
+  const { bytes: mostBytes, events: mostEvents = Number.POSITIVE_INFINITY } = limits
   let bytes = 0
+  let second = 0
+  let events = 0
   const meter = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      const end = events ? lastBlankLine(chunk) : -1
+    async transform(chunk, controller) {
+      const { count, end } = isStream ? blankLines(chunk) : { count: 0, end: -1 }
       bytes = end >= 0 ? chunk.length - end : bytes + chunk.length
-      if (bytes > limitBytes) controller.error(new Error(`the answer is larger than ${limitBytes} bytes`))
+      const now = Math.floor(performance.now() / 1000)
+      events = now === second ? events + count : count
+      second = now
+      if (bytes > mostBytes) controller.error(new Error(`the answer is larger than ${mostBytes} bytes`))
+      else if (events > mostEvents) controller.error(new Error(`it sent more than ${mostEvents} messages in a second`))
       else controller.enqueue(chunk)
+      if (count > 1) await yieldToLoop() // whoever reads them does it in one go
     }
   })
   return withBody(response, response.body.pipeThrough(meter))
@@ -80,8 +95,15 @@ export function withBody(response: Response, body: ReadableStream<Uint8Array>): 
   return made
 }
 
-/** Index behind the last blank line of the chunk; -1: there is none. */
-function lastBlankLine(chunk: Uint8Array): number {
+/** Blank lines of a chunk: how many, and where the last one is; -1: there is none. */
+function blankLines(chunk: Uint8Array): { readonly count: number; readonly end: number } {
   const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-  return Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\r\n\r\n'))
+  let count = 0
+  let end = -1
+  for (const blank of ['\n\n', '\r\n\r\n'])
+    for (let at = text.indexOf(blank); at >= 0; at = text.indexOf(blank, at + blank.length)) {
+      count++
+      end = Math.max(end, at)
+    }
+  return { count, end }
 }

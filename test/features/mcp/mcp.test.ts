@@ -353,6 +353,21 @@ test('an answer that ends or is cut before it is whole ends its call, and a refu
   )
 })
 
+test('a stream that brings more messages in a second than a server may send is cut, and its call ends', async t => {
+  const message = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } }
+  const { url } = await answering(t, (_, reply) => {
+    reply.writeHead(200, { 'content-type': 'text/event-stream' })
+    const flood = () => {
+      while (!reply.destroyed && reply.write(`data: ${JSON.stringify(message)}\n\n`.repeat(100)));
+      reply.once('drain', flood)
+    }
+    flood()
+  })
+  const scene = await start(t, { site: { url } }, { config: { mcp: { messages_per_second: 3000 } } })
+  const [result] = await scene.run(['mcp__site__whole'])
+  assert.match(String(result?.output), /ended its answer before it was whole/)
+})
+
 test('an answer that was cut is resumed, and one that cannot be ends its call at once; nothing of one that is over is resumed', async t => {
   const resumed: string[] = []
   const ids = new Map<string, number>()
