@@ -51,7 +51,7 @@ export default definePack({
     })
   }),
   setup(ctx, { mcp, peers }) {
-    const { fetch, close } = createRemoteFetch({ bytes: answerBytes })
+    const { fetch, close } = createRemoteFetch({ bytes: answerBytes, elsewhere: true })
     ctx.own(close)
     const dir = `${ctx.home}/credentials/mcp`
     const book = new CredentialBook({ store: ctx.store(credentialStore, { dir: 'credentials/mcp' }), dir, fetch, now: ctx.now })

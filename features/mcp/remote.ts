@@ -12,7 +12,11 @@ interface AnswerLimits {
   readonly bytes: number
   /** Events of a stream in a second; undefined: any number. */
   readonly events?: number
+  /** Redirects of requests without a body are followed to other hosts, without headers that may be for the first one alone. */
+  readonly elsewhere?: boolean
 }
+
+const maxRedirects = 5
 
 export function createRemoteFetch(limits: AnswerLimits, env: NodeJS.ProcessEnv = process.env): RemoteFetch {
   let loaded: Promise<Loaded> | undefined
@@ -33,11 +37,24 @@ export function createRemoteFetch(limits: AnswerLimits, env: NodeJS.ProcessEnv =
   }
   return {
     async fetch(url, init) {
-      const target = new URL(url)
-      await assertOutbound(target)
-      loaded ??= load()
-      const { fetch, to } = await loaded
-      return bounded(await fetch(target, { ...init, dispatcher: to(target) }).catch(explain), limits)
+      let [target, request] = [new URL(url), init ?? {}]
+      for (let step = 0; ; step++) {
+        await assertOutbound(target)
+        loaded ??= load()
+        const { fetch, to } = await loaded
+        const reply = await fetch(target, { ...request, redirect: 'manual', dispatcher: to(target) }).catch(explain)
+        const next = redirectOf(reply, target)
+        if (!next) return bounded(reply, limits)
+        await reply.body?.cancel()
+        if (step >= maxRedirects) throw new TypeError('it redirects too often')
+        request = redirected(request, reply.status)
+        if (!isSamePlace(target, next)) {
+          if (!limits.elsewhere || request.body)
+            throw new TypeError(`it redirects to ${next.origin}: name that address in its configuration`)
+          request = withoutOwnHeaders(request)
+        }
+        target = next
+      }
     },
     async close() {
       await (await loaded)?.close()
@@ -54,6 +71,32 @@ interface Loaded {
 
 interface Closable {
   destroy(): Promise<void>
+}
+
+/** Where an answer sends the request on to, http(s) alone. */
+function redirectOf({ status, headers }: Response, from: URL): URL | undefined {
+  const location = [301, 302, 303, 307, 308].includes(status) ? headers.get('location') : null
+  if (location === null || !URL.canParse(location, from.href)) return undefined
+  const next = new URL(location, from)
+  return /^https?:$/.test(next.protocol) ? next : undefined
+}
+
+/** What is sent to one may be sent to the other. */
+const isSamePlace = (from: URL, to: URL): boolean =>
+  to.origin === from.origin || (to.hostname === from.hostname && from.protocol === 'http:' && to.protocol === 'https:')
+
+const forAnybody = ['accept', 'content-type', 'mcp-protocol-version', 'user-agent']
+
+function withoutOwnHeaders(init: RequestInit): RequestInit {
+  const kept = [...new Headers(init.headers)].filter(([name]) => forAnybody.includes(name))
+  return { ...init, headers: Object.fromEntries(kept) }
+}
+
+/** As browsers do: only 307 and 308 keep method and body (RFC 9110, section 15.4). */
+function redirected(init: RequestInit, status: number): RequestInit {
+  if (status === 307 || status === 308 || init.method === undefined || init.method === 'GET') return init
+  const { body: _body, ...rest } = init
+  return { ...rest, method: 'GET' }
 }
 
 /** The HTTP client says only that its request failed. A TypeError, as libraries expect of a request that fails. */
