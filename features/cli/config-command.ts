@@ -20,13 +20,14 @@ export const config: Runner = ({ verb, words, flags }, io) =>
     const before = await unwrap(rest.GET('/api/v1/config'))
     if (verb === 'set') {
       if (path[0] === 'packs') throw new CommandError('[packs] is not set this way: edit it in config.toml, a running server follows')
-      await assertRead(client, path)
+      await assertRead(client, path, ': nothing was written')
       const value = asValue(more[0] ?? '')
       if (value === null) throw new UsageError(`null takes nothing out: remove ${key} from config.toml`)
       const patch = path.reduceRight<unknown>((inner, word) => ({ [word]: inner }), value)
       const after = await unwrap(rest.POST('/api/v1/config', { body: patch as Record<string, unknown> })).catch(refused)
       return written(before, after, path, io, flags.json)
     }
+    if (seen(before, path) === undefined) await assertRead(client, path, '', true)
     return show(before, path, io, flags.json)
   })
 

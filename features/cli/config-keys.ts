@@ -10,27 +10,34 @@ interface Shape {
   readonly additionalProperties?: Shape | boolean
 }
 
-/** Throws for a key below a domain that the server knows, when nobody reads it there. The server itself keeps such keys, for they may be of others. */
-export async function assertRead({ rest }: Client, path: readonly string[]): Promise<void> {
+/**
+ * Throws for a key below a domain that the server knows, when nobody reads it there, and with `top` for a domain that it does not know. The
+ * server itself keeps such keys, for they may be of others. `outcome`: what has become of the command.
+ */
+export async function assertRead({ rest }: Client, path: readonly string[], outcome = '', top = false): Promise<void> {
   const { data } = await rest.GET('/openapi.json')
   const document = data as { components?: { schemas?: Readonly<Record<string, Shape>> } } | undefined // its pack may be off
-  let shape = document?.components?.schemas?.ConfigPatch?.properties?.[path[0] ?? '']
+  const domains = document?.components?.schemas?.ConfigPatch?.properties
+  const [domain = ''] = path
+  if (top && domains && !Object.hasOwn(domains, domain)) throw unread([], domain, Object.entries(domains), outcome)
+  let shape = domains?.[domain]
   for (const [at, word] of path.entries()) {
     if (at === 0) continue
     const inside: Shape | undefined = shape?.anyOf?.find(one => one.properties ?? one.additionalProperties) ?? shape
     const known = Object.entries(inside?.properties ?? {})
     const found = known.find(([name]) => snake(name) === snake(word))?.[1]
     const free = typeof inside?.additionalProperties === 'object' ? inside.additionalProperties : undefined
-    if (known.length > 0 && !found && !free) throw unread(path.slice(0, at), word, known)
+    if (known.length > 0 && !found && !free) throw unread(path.slice(0, at), word, known, outcome)
     shape = found ?? free
   }
 }
 
-function unread(above: readonly string[], word: string, known: readonly (readonly [string, unknown])[]): CommandError {
+function unread(above: readonly string[], word: string, known: readonly (readonly [string, unknown])[], outcome: string): CommandError {
   const names = known.map(([name]) => snake(name))
   const near = nearest(snake(word), names)
-  const hint = near === undefined ? `${above.join('.')} has ${names.join(', ')}` : `did you mean ${near}?`
-  return new CommandError(`${[...above, word].join('.')} is no key that the configuration knows: nothing was written; ${hint}`)
+  const all = above.length === 0 ? 'svc-code config get shows what is set' : `${above.join('.')} has ${names.join(', ')}`
+  const hint = near === undefined ? all : `did you mean ${near}?`
+  return new CommandError(`${[...above, word].join('.')} is no key that the configuration knows${outcome}; ${hint}`)
 }
 
 const snake = (key: string): string => key.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)

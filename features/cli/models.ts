@@ -1,5 +1,5 @@
 /** `svc-code models`: the configured models, and which of them is the default. */
-import { unwrap } from '../../client/index.ts'
+import { ApiError, unwrap } from '../../client/index.ts'
 import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
 import { demoModel } from './deployment.ts'
@@ -15,7 +15,12 @@ export const models: Runner = ({ verb, words, flags }, io) =>
           `${demoModel} is there only while a server runs with --demo, so it is not stored; without another default it is used by itself`
         )
       const path = { model_id: words[0] ?? '' }
-      const { default_model } = await unwrap(rest.POST('/api/v1/models/{model_id}:set_default', { params: { path } }))
+      const { default_model } = await unwrap(rest.POST('/api/v1/models/{model_id}:set_default', { params: { path } })).catch(
+        (error: unknown) => {
+          if (!(error instanceof ApiError) || error.code !== 40413) throw error
+          throw new CommandError(`${error.message}; svc-code models lists those that are configured`)
+        }
+      )
       io.out(`the default model is ${default_model}\n`)
       return 0
     }

@@ -64,7 +64,7 @@ test('commands talk to the running server of the home', async t => {
     assert.equal((await command(home, ['models', 'use', 'm'])).stdout, 'the default model is m\n')
     const none = await command(home, ['models', 'use', 'x'])
     assert.equal(none.code, 1)
-    assert.match(none.stderr, /^svc-code: model .*not found\n$/)
+    assert.match(none.stderr, /^svc-code: model .*not found; svc-code models lists those that are configured\n$/)
   })
 
   await t.test('the configuration is read and changed by keys, and what is wrong is told with its key', async () => {
@@ -315,6 +315,19 @@ test('a configuration that cannot be used is told by every command that asks a s
   const alone = await freshDir()
   await writeFile(join(alone, 'config.toml'), 'default_model = "m\n')
   assert.match((await command(alone, ['run', 'hi'])).stderr, warning)
+})
+
+test('config get tells a key that nobody reads from one that is not set', async () => {
+  const home = await freshDir()
+  const said = async (key: string) => (await command(home, ['config', 'get', key])).stderr
+  assert.equal(await said('default_model'), 'default_model is not set\n')
+  assert.equal(await said('default_modle'), 'svc-code: default_modle is no key that the configuration knows; did you mean default_model?\n')
+  assert.match(await said('subagent.timout_ms'), /^svc-code: subagent\.timout_ms is no key .* knows; did you mean timeout_ms\?$/m)
+  assert.match(await said('weather'), /^svc-code: weather is no key .* knows; svc-code config get shows what is set$/m)
+  assert.equal(
+    (await command(home, ['models', 'use', 'x'])).stderr,
+    'svc-code: model x not found; svc-code models lists those that are configured\n'
+  )
 })
 
 test('config set refuses a key that nobody reads, with those that are read there', async () => {
