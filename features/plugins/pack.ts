@@ -1,5 +1,6 @@
 /** Wires plugins: what is installed, what it brings to sessions, the marketplace, and their routes. */
 import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
+import { watchConfig } from '../config/index.ts'
 import { createUpstream } from '../llm/index.ts'
 import { Peers, PeerTopics } from '../peers/index.ts'
 import { Skills } from '../skills/index.ts'
@@ -86,6 +87,12 @@ export default definePack({
     const follow = () => ctx.background(() => list.refresh())
     // One that comes or goes may have changed something without a word.
     ctx.contribute(PeerTopics, { topic, told: follow, joined: follow, left: follow })
+    // The only word of those that are not linked.
+    ctx.background(async signal => {
+      const undo = await watchConfig(`${dir}/installed.json`, () => void follow())
+      if (signal.aborted) undo()
+      else ctx.own(undo)
+    })
 
     const ownRows = new OwnRows(ctx)
     ctx.route(listPlugins, async () => ({ plugins: (await list.all()).map(summaryOf) }))

@@ -178,6 +178,19 @@ test('another server of the home sees what is installed, and its turns, too', as
   )
 })
 
+test('the hooks of a plugin decide at another server of the home at once, also where nobody tells of it', async t => {
+  const llm = scriptedLlm('one')
+  const scene = await start(t)
+  const other = await start(t, llm, { home: scene.home })
+  const hooks = [{ event: 'UserPromptSubmit', command: 'echo not here >&2; exit 2' }]
+  await scene.install(await directory(manifest('guard', { hooks })))
+  await other.waitFor(({ type }) => type === pluginChanged.type)
+  await other.prompt('go')
+  const { payload } = await other.waitFor(({ type }) => type === 'prompt.completed')
+  assert.equal((payload as { reason?: string }).reason, 'blocked')
+  assert.deepEqual(llm.requests, [])
+})
+
 test('another server of the home that nobody tells of a plugin has its skills and servers when it is asked for them', async t => {
   let servers: () => Promise<readonly PluginMcpServer[]> = async () => []
   const user = definePack({
