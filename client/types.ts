@@ -1159,6 +1159,7 @@ export interface Config {
     /** Absent or 0: unlimited */
     maxStepsPerTurn?: number
     maxAttemptsPerStep?: number
+    /** Checked and kept; without effect in this server */
     maxRalphIterations?: number
     /** Tokens */
     reservedContextSize?: number
@@ -1176,8 +1177,11 @@ export interface Config {
     /** Seconds */
     bashTaskTimeoutS?: number
     killGracePeriodMs?: number
+    /** Checked and kept; without effect in this server */
     printWaitCeilingS?: number
+    /** Checked and kept; without effect in this server */
     printBackgroundMode?: 'exit' | 'drain' | 'steer'
+    /** Checked and kept; without effect in this server */
     printMaxTurns?: number
     [k: string]: unknown
   }
@@ -1194,15 +1198,25 @@ export interface Config {
     force?: boolean
     /** Older form with one model */
     model?: string
+    /** Checked and kept; without effect in this server */
     maxContextSize?: number
+    /** Checked and kept; without effect in this server */
     maxInputSize?: number
+    /** Checked and kept; without effect in this server */
     maxOutputSize?: number
+    /** Checked and kept; without effect in this server */
     capabilities?: string[]
+    /** Checked and kept; without effect in this server */
     displayName?: string
+    /** Checked and kept; without effect in this server */
     reasoningKey?: string
+    /** Checked and kept; without effect in this server */
     adaptiveThinking?: boolean
+    /** Checked and kept; without effect in this server */
     supportEfforts?: string[]
+    /** Checked and kept; without effect in this server */
     defaultEffort?: string
+    /** Checked and kept; without effect in this server */
     offEffort?: string
     [k: string]: unknown
   }

@@ -9,6 +9,9 @@ const strings = Type.Array(Type.String())
 const names = Type.Record(Type.String(), Type.String())
 const count = (minimum: number, description?: string) => Type.Integer({ minimum, ...(description ? { description } : {}) })
 
+/** Of a key that files of others may have, and that nothing here goes by. */
+const kept = 'Checked and kept; without effect in this server'
+
 /** Shown to clients; sessions that exist keep their own. */
 export const planModeSection: ConfigSection<typeof flag> = { name: 'plan_mode', schema: flag, default: false }
 /** Whether new sessions begin in plan mode. */
@@ -116,7 +119,7 @@ const tokenStrategies = ['measured+estimated', 'measured', 'estimated'] as const
 const LoopControl = Type.Object({
   max_steps_per_turn: Type.Optional(count(0, 'Absent or 0: unlimited')),
   max_attempts_per_step: Type.Optional(count(0)),
-  max_ralph_iterations: Type.Optional(count(-1)),
+  max_ralph_iterations: Type.Optional(count(-1, kept)),
   reserved_context_size: Type.Optional(count(0, 'Tokens')),
   compaction_trigger_ratio: Type.Optional(Type.Number({ minimum: 0.5, maximum: 0.99 }))
 })
@@ -157,9 +160,9 @@ const Background = Type.Object({
   bash_auto_background_on_timeout: Type.Optional(flag),
   bash_task_timeout_s: Type.Optional(Type.Number({ minimum: 0, description: 'Seconds' })),
   kill_grace_period_ms: Type.Optional(count(0)),
-  print_wait_ceiling_s: Type.Optional(Type.Number({ minimum: 1 })),
-  print_background_mode: Type.Optional(oneOf(['exit', 'drain', 'steer'])),
-  print_max_turns: Type.Optional(count(1))
+  print_wait_ceiling_s: Type.Optional(Type.Number({ minimum: 1, description: kept })),
+  print_background_mode: Type.Optional(oneOf(['exit', 'drain', 'steer'], { description: kept })),
+  print_max_turns: Type.Optional(count(1, kept))
 })
 /** Tasks that run beside the conversation. */
 export const backgroundSection: ConfigSection<typeof Background> = {
@@ -190,16 +193,16 @@ const SecondaryModel = Type.Object({
   models: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Alias to description' })),
   force: Type.Optional(flag),
   model: Type.Optional(Type.String({ description: 'Older form with one model' })),
-  max_context_size: Type.Optional(count(1)),
-  max_input_size: Type.Optional(count(1)),
-  max_output_size: Type.Optional(count(1)),
-  capabilities: Type.Optional(strings),
-  display_name: Type.Optional(text),
-  reasoning_key: Type.Optional(text),
-  adaptive_thinking: Type.Optional(flag),
-  support_efforts: Type.Optional(strings),
-  default_effort: Type.Optional(text),
-  off_effort: Type.Optional(text)
+  max_context_size: Type.Optional(count(1, kept)),
+  max_input_size: Type.Optional(count(1, kept)),
+  max_output_size: Type.Optional(count(1, kept)),
+  capabilities: Type.Optional(Type.Array(text, { description: kept })),
+  display_name: Type.Optional(Type.String({ description: kept })),
+  reasoning_key: Type.Optional(Type.String({ description: kept })),
+  adaptive_thinking: Type.Optional(Type.Boolean({ description: kept })),
+  support_efforts: Type.Optional(Type.Array(text, { description: kept })),
+  default_effort: Type.Optional(Type.String({ description: kept })),
+  off_effort: Type.Optional(Type.String({ description: kept }))
 })
 /** Models that subagents may use. */
 export const secondaryModelSection: ConfigSection<typeof SecondaryModel> = {
