@@ -39,7 +39,6 @@ export interface PluginContents {
   readonly id: string
   readonly displayName: string
   readonly version?: string
-  readonly description?: string
   /** `file`: it is one skill; else a directory of skills. */
   readonly skills: readonly { readonly path: string; readonly file: boolean }[]
   readonly agents: readonly string[]
@@ -90,12 +89,11 @@ class Loader {
     for (const field of ignored) {
       if (field in manifest) this.#diagnostics.push({ severity: 'info', message: `${field} is not used` })
     }
-    const { version, description, sessionStart, skillInstructions } = manifest
+    const { version, sessionStart, skillInstructions } = manifest
     return {
       id,
       displayName: manifest.interface?.displayName ?? id,
       version,
-      description,
       skills: await this.#skills(manifest.skills),
       agents: await this.#paths('agents', manifest.agents, './agents'),
       commands: await this.#commands(id, manifest.commands),
