@@ -42,9 +42,14 @@ export function locatorOf({ name, plugin }: Entry): Static<typeof Locator> {
 /** Without secrets; empty where it cannot be used. */
 export const shownConfig = ({ config, problem }: Entry): Record<string, unknown> => (problem === undefined ? redacted(config) : {})
 
+/** As it stands in the file. */
+function wholeConfig({ config, problem, given }: Entry) {
+  return problem === undefined ? config : typeof given === 'object' && !Array.isArray(given) ? { ...given } : {}
+}
+
 export function managed(entry: Entry): Static<typeof ManagedServer> {
-  const { name, config, source, origin, mutable, plugin } = entry
-  const shown = mutable && entry.problem === undefined ? config : shownConfig(entry)
+  const { name, source, origin, mutable, plugin } = entry
+  const shown = mutable ? wholeConfig(entry) : shownConfig(entry)
   return { name, config: shown, source, origin, mutable, ...(plugin ? { plugin } : {}) }
 }
 

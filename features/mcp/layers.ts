@@ -20,8 +20,9 @@ export interface Entry {
   readonly root?: string
   /** Of a plugin: another text when its files are others. */
   readonly revision?: string
-  /** Why it cannot be run, for people: `args expected array`. Its configuration is a stand-in then. */
+  /** Why it cannot be run, for people: `args expected array`. Its configuration is a stand-in then, and `given` what stands in the file. */
   readonly problem?: string
+  readonly given?: unknown
 }
 
 export interface Layers {
@@ -73,12 +74,12 @@ export async function readLayers(cwd: string | undefined, ports: LayerPorts): Pr
 }
 
 /** The configuration of a server as files have it. One that cannot be used keeps nobody from the others, and none of its name from before counts. */
-function understood(value: unknown): Pick<Entry, 'config' | 'problem'> {
+function understood(value: unknown): Pick<Entry, 'config' | 'problem' | 'given'> {
   const checked = checkConfig(value, { inferred: true })
   if ('config' in checked) return checked
   const { enabled } = (value ?? {}) as { readonly enabled?: unknown }
   const config = { transport: 'stdio' as const, command: '', ...(enabled === false ? { enabled } : {}) }
-  return { config, problem: checked.problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ') }
+  return { config, given: value, problem: checked.problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ') }
 }
 
 /** Why a server of a plugin cannot be run. */

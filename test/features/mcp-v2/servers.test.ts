@@ -98,21 +98,20 @@ test('what is wrong is named, and the file stays as it is', async t => {
   assert.equal(await readFile(join(scene.home, 'mcp.json'), 'utf8'), '{ "mcpServers": ')
 })
 
-test('a server of the file that cannot be used is shown without a configuration, says why, and can be replaced and removed', async t => {
-  const scene = await start(t, { db: { command: 'node', args: 'hidden' }, web: { url: 5 }, good: { command: 'node' } })
-  const shown = (data: readonly { name: string; config: object }[]) =>
-    data.map(({ name, config }) => [name, Object.keys(config).length > 0])
+test('a server of the file that cannot be used is shown as it stands there, says why, and can be replaced and removed', async t => {
+  const scene = await start(t, { db: { command: 'node', args: 'x' }, web: 5, good: { command: 'node' } })
+  const shown = (data: readonly { name: string; config: object }[]) => data.map(({ name, config }) => [name, config])
   assert.deepEqual(shown((await scene.call(listManaged, {})).data), [
-    ['db', false],
-    ['web', false],
-    ['good', true]
+    ['db', { command: 'node', args: 'x' }],
+    ['web', {}],
+    ['good', { transport: 'stdio', command: 'node' }]
   ])
   const { success, output } = (await scene.call(testServer, { body: { name: 'db' } })).data
   assert.deepEqual([success, output.includes('args expected array')], [false, true])
   const [db] = (await scene.call(inspectServers, { body: {} })).data
   assert.deepEqual([db?.authStatus, db?.error, db?.config], ['unavailable', 'args expected array', {}])
   const replaced = await scene.call(updateManaged, { params: { name: 'db' }, body: { transport: 'stdio', command: 'node' } })
-  assert.deepEqual(shown(replaced.data)[0], ['db', true])
+  assert.deepEqual(shown(replaced.data)[0], ['db', { transport: 'stdio', command: 'node' }])
   assert.equal((await scene.call(deleteManaged, { params: { name: 'web' } })).data.length, 2)
 })
 
