@@ -207,7 +207,7 @@ With --model that model of the provider becomes the default one; without it, one
     ]
   },
   doctor: {
-    help: 'check home, configuration, providers, packs and network',
+    help: 'check home, configuration, providers, packs, MCP servers and network',
     forms: [{ verb: '', help: 'every check; exit code 1 when one of them fails' }],
     flags: ['network', 'offline', 'json', ...packs, ...own],
     notes:

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { AppError, definePack } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { Llm, Outbound, type OutboundReport } from '../llm/index.ts'
+import { Mcp } from '../mcp/index.ts'
 import { Providers, readAuth } from '../providers/index.ts'
 import { inWords, why } from './banner.ts'
 import type { Runner } from './commands.ts'
@@ -16,12 +17,13 @@ const probeMs = 10_000
 
 interface Seen {
   llm: () => Llm | undefined
+  mcp: () => Mcp | undefined
   outbound: () => Outbound | undefined
   providers: () => Providers | undefined
 }
 
 export const doctor: Runner = async ({ flags }, { env, out }) => {
-  const seen: Seen = { llm: () => undefined, outbound: () => undefined, providers: () => undefined }
+  const seen: Seen = { llm: () => undefined, mcp: () => undefined, outbound: () => undefined, providers: () => undefined }
   const more = [reader(seen)]
   if (flags.network) {
     const report = await withKernel(flags, env, () => seen.outbound()?.report(), { more })
@@ -58,9 +60,10 @@ function text(checks: readonly Check[]): string {
 function reader(seen: Seen) {
   return definePack({
     name: 'doctor',
-    optional: { llm: Llm, outbound: Outbound, providers: Providers },
+    optional: { llm: Llm, mcp: Mcp, outbound: Outbound, providers: Providers },
     setup: (_ctx, services) => {
       seen.llm = services.llm
+      seen.mcp = services.mcp
       seen.outbound = services.outbound
       seen.providers = services.providers
     }
@@ -73,6 +76,7 @@ async function looks(kernel: Kernel, seen: Seen): Promise<Check[]> {
     ...packChecks(kernel),
     ...(await modelChecks(kernel, seen.llm())),
     ...(await providerChecks(seen.providers())),
+    ...(await serverChecks(seen.mcp())),
     ...(await networkCheck(seen))
   ]
 }
@@ -134,6 +138,22 @@ async function providerChecks(providers: Providers | undefined): Promise<Check[]
     })
   )
 }
+
+/** What is configured for every directory; no server is started. */
+async function serverChecks(mcp: Mcp | undefined): Promise<Check[]> {
+  try {
+    const entries = (await mcp?.entries()) ?? []
+    const odd = entries.flatMap(({ name, problem, origin }) =>
+      problem === undefined ? [] : [failed('mcp', `the server ${name} cannot be used: ${problem} (${origin})`)]
+    )
+    return entries.length > odd.length ? [ok('mcp', count(entries.length - odd.length)), ...odd] : odd
+  } catch (error) {
+    if (!AppError.is(error)) throw error
+    return [failed('mcp', error.message)]
+  }
+}
+
+const count = (servers: number) => (servers === 1 ? 'a server is configured' : `${servers} servers are configured`)
 
 async function networkCheck({ outbound }: Seen): Promise<Check[]> {
   const report = await outbound()?.report()

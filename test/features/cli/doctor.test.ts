@@ -88,6 +88,21 @@ test('doctor without a subject checks everything: what is well, what to look at,
   assert.deepEqual([fresh.code, /is not there yet/.test(fresh.stdout)], [0, true])
 })
 
+test('doctor tells which MCP servers cannot be used, and of their file when it is none', async () => {
+  const home = await freshDir()
+  const file = join(home, 'mcp.json')
+  const told = async () =>
+    (await command(home, ['doctor', '--offline'])).stdout.match(/^.* mcp .*$/gm)?.map(line => line.replace(/ +/g, ' '))
+  assert.equal(await told(), undefined)
+  await writeFile(file, JSON.stringify({ mcpServers: { good: { command: 'node' }, bad: { command: 'node', args: 'x' } } }))
+  assert.deepEqual(await told(), [
+    'ok mcp a server is configured',
+    `failed mcp the server bad cannot be used: args expected array (${file})`
+  ])
+  await writeFile(file, '{')
+  assert.deepEqual(await told(), [`failed mcp ${file}: it is no JSON`])
+})
+
 test('a server that runs and does not answer is a failure, and is no server that is not there', async t => {
   const home = await freshDir()
   const { child } = await serve(t, home, '--port', '0')
