@@ -1,6 +1,6 @@
 /** Packs that hand in what throws: everybody else is served as ever, and the fault is shown for the pack that handed it in. */
 import assert from 'node:assert/strict'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { AgentProfileSources, AgentProfiles, AgentRepairs, PromptBlocks, StatusFacts, StepInjectors } from '../../features/agent/index.ts'
@@ -12,7 +12,7 @@ import { InteractionKinds } from '../../features/interactions/index.ts'
 import { LlmAdapters, LlmLogins, LlmModels, OutboundHosts, RequestForms } from '../../features/llm/index.ts'
 import { McpLogins } from '../../features/mcp/index.ts'
 import { PeerTopics } from '../../features/peers/index.ts'
-import { MarketplaceRows } from '../../features/plugins/index.ts'
+import { MarketplaceRows, PluginServerChecks } from '../../features/plugins/index.ts'
 import { AgentConfigHandlers, readSession, SessionChecks, SessionDefaults, Sessions } from '../../features/sessions/index.ts'
 import { SkillSources } from '../../features/skills/index.ts'
 import { ToolPolicies, ToolSets, Tools } from '../../features/tools/index.ts'
@@ -54,7 +54,7 @@ const rows: Readonly<Record<string, Row>> = {
   'odd-undo': row(UndoFollowers, { name: 'odd', undone: boom }, 'undo follower odd'),
   'odd-events': row(RecordEvents, { events: boom, tell: boom }, 'events of record-events'),
   'odd-tell': row(RecordEvents, { events: () => [event], tell: boom }, 'tell of record-events'),
-  'odd-hooks': row(HookSources, { rules: boom, onChange: boom }, 'hook rules'),
+  'odd-hooks': row(HookSources, { rules: boom }, 'hook rules'),
   'odd-notes': row(CompactionNotes, { name: 'odd', note: boom }),
   'odd-fact': row(StatusFacts, { field: 'odd', value: boom, initial: boom }, 'status fact odd'),
   'odd-profile': row(AgentProfiles, {
@@ -91,7 +91,8 @@ const rows: Readonly<Record<string, Row>> = {
   ),
   'odd-kind': row(InteractionKinds, { kind: { name: 'odd', pending: 'approval' }, tell: boom }),
   'odd-mcp-login': row(McpLogins, { tokens: boom }),
-  'odd-rows': row(MarketplaceRows, { rows: boom }, 'rows of the marketplace')
+  'odd-rows': row(MarketplaceRows, { rows: boom }, 'rows of the marketplace'),
+  'odd-servers': row(PluginServerChecks, { problem: boom }, 'problem of plugin-server-checks')
 }
 
 const packs: Pack[] = Object.entries(rows).map(([name, { point, item }]) =>
@@ -155,6 +156,8 @@ model = "one"
 max_context_size = 1000
 `
 
+const plugin = { name: 'served', version: '1.0.0', mcpServers: { one: { command: 'no-such-program' } } }
+
 test('a pack that hands in what throws is shown with its fault; everybody else is served, and nobody else is blamed', async t => {
   const home = await freshDir()
   await writeFile(join(home, 'config.toml'), toml, { mode: 0o600 })
@@ -178,6 +181,9 @@ test('a pack that hands in what throws is shown with its fault; everybody else i
 
   await ask('GET', '/config')
   await ask('POST', '/config', { telemetry: true })
+  await mkdir(join(home, 'given'))
+  await writeFile(join(home, 'given', 'svc.plugin.json'), JSON.stringify(plugin))
+  await ask('POST', '/plugins', { source: join(home, 'given') })
   for (const path of ['/config', '/models', '/providers', '/auth', '/tools', '/capabilities', '/mcp/servers', '/plugins/marketplace'])
     await ask('GET', path)
   const { reason, text } = await server.prompt('use the tool', { model: 'scripted' })
