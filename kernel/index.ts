@@ -32,8 +32,8 @@ export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } 
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { partedList, partedText } from './http/large-json.ts'
 export * from './info.ts'
+export { asContributed } from './lifecycle/faces.ts'
 export type { LoopTime } from './lifecycle/guard.ts'
-export { asContributed } from './lifecycle/guarded.ts'
 export { guardHook, packOfTap, silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
 export {
   type Accounts,

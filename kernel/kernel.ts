@@ -12,10 +12,10 @@ import { Pipeline } from './http/pipeline.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
 import { type Declarations, type Feature, KernelInfo, type PackChange, PackControl, type PackReport } from './info.ts'
 import { type ContextParts, createContext, deploymentConfig } from './lifecycle/context.ts'
+import { HeardServices } from './lifecycle/faces.ts'
 import { textOf } from './lifecycle/guard.ts'
 import { createKernelHooks, type KernelHooks, TappedHooks, tapPoints } from './lifecycle/hooks.ts'
 import { Lifecycle } from './lifecycle/lifecycle.ts'
-import { HeardServices } from './lifecycle/listeners.ts'
 import { PointTable, type ServiceTable, type ServiceToken } from './lifecycle/services.ts'
 import { type Registrations, Registry, type Surface, type Unit } from './lifecycle/unit.ts'
 import { createOperator, type Logger, type Operator } from './log/log.ts'
@@ -335,7 +335,7 @@ export class Kernel {
 
   #resolve({ pack, scope }: Unit): Record<string, unknown> {
     const { guard, options } = this.#env
-    const services = new HeardServices({ pack: pack.name, guard, scope, awaitMs: options.frameTimeoutMs })
+    const services = new HeardServices(pack.name, guard, scope, options.frameTimeoutMs)
     const find = ({ id }: ServiceToken<unknown>) => {
       const found = this.#services.get(id)
       return found && services.of(found.token, found.impl)

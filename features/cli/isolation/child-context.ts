@@ -14,8 +14,8 @@ import type {
   TapPoints,
   Undo
 } from '../../../kernel/index.ts'
+import { GuardedItems } from '../../../kernel/lifecycle/faces.ts'
 import { Guard } from '../../../kernel/lifecycle/guard.ts'
-import { GuardedItems } from '../../../kernel/lifecycle/guarded.ts'
 import type { Scope } from '../../../kernel/lifecycle/scope.ts'
 import { assertItem } from '../../../kernel/lifecycle/services.ts'
 import { startChild, startTimer } from '../../../kernel/lifecycle/started.ts'

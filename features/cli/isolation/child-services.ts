@@ -1,6 +1,6 @@
 /** The services of the server as the pack gets them: listeners that it hands to them need not be asynchronous to cross. */
 import type { Pack, ServiceToken } from '../../../kernel/index.ts'
-import { membersOf } from '../../../kernel/lifecycle/guarded.ts'
+import { membersOf } from '../../../kernel/lifecycle/faces.ts'
 
 type Fn = (...args: unknown[]) => unknown
 
