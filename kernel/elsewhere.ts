@@ -87,8 +87,8 @@ export interface RemoteFrame {
 export interface RemoteAck {
   readonly code: number
   readonly msg: string
-  readonly payload: Record<string, unknown>
-  readonly details?: never
+  readonly payload: unknown
+  readonly details?: AppError['details']
 }
 
 /** A frame that is answered again where its session has moved to (`FrameSpec.stands`). */

@@ -6,7 +6,7 @@
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
 import type { AppError } from './errors.ts'
 import type { Inject } from './http/inject.ts'
-import type { LoopTime } from './lifecycle/guard.ts'
+import type { Faults, LoopTime } from './lifecycle/guard.ts'
 import type { HookFacts } from './lifecycle/hooks.ts'
 import { serviceToken } from './lifecycle/services.ts'
 import type { Pack } from './pack.ts'
@@ -26,7 +26,7 @@ export interface Feature {
     /** Why the pack failed. */
     readonly error?: string
     /** What of this pack went wrong since it was activated: listeners, taps, clean-ups. Absent while nothing did. */
-    readonly faults?: { readonly count: number; readonly last: string }
+    readonly faults?: Faults
   }
 }
 

@@ -167,7 +167,7 @@ export class Kernel {
     onUpgrade(server, (req, socket, head) => this.hub.clients.upgrade(req, socket, head))
     this.#server = server
     const { host, port } = this.#env.options
-    const bound = await listen(server, { host, port, retries: 100 })
+    const bound = await listen(server, host, port)
     const shown = bound.host.includes(':') ? `[${bound.host}]` : bound.host
     this.#address = { ...bound, url: `http://${shown}:${bound.port}` }
     await this.hooks.started.promise()

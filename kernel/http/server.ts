@@ -107,17 +107,11 @@ function headWithoutOffer(req: IncomingMessage): Buffer {
   return Buffer.from(`${text}\r\n`, 'latin1')
 }
 
-interface ListenOptions {
-  readonly host: string
-  /** 0 takes any free port. */
-  readonly port: number
-  /** How many following ports are tried when the port is taken; default 100. Never for port 0, never beyond 65535. */
-  readonly retries?: number
-}
+/** A taken port is tried again with so many that follow. */
+const retries = 100
 
-/** Binds and resolves to the real address. Rejects with the system error, or when every tried port is taken. */
-export async function listen(server: Server, options: ListenOptions): Promise<{ host: string; port: number }> {
-  const { host, port, retries = 100 } = options
+/** Binds (port 0: any free one) and resolves to the real address. Rejects with the system error, or when every tried port is taken. */
+export async function listen(server: Server, host: string, port: number): Promise<{ readonly host: string; readonly port: number }> {
   const last = port === 0 ? 0 : Math.min(port + retries, 65_535)
   for (let attempt = port; ; attempt++) {
     try {

@@ -62,6 +62,12 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
   const use = () => {
     if (scope.ended) throw developerError('pack_inactive', name)
   }
+  const usable =
+    <A extends unknown[], T>(fn: (...args: A) => T) =>
+    (...args: A): T => {
+      use()
+      return fn(...args)
+    }
   const open = () => {
     if (scope.closed) throw developerError('pack_inactive', name)
   }
@@ -78,7 +84,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     open()
     let undo: (() => void) | undefined
     let gone = false
-    const take = scope.own(() => {
+    const take = scope.ownUndo(() => {
       gone = true
       undo?.()
     })
@@ -87,7 +93,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     }
     if (unit.state === 'Activating') staged.push(run)
     else run()
-    return () => void take()
+    return take
   }
   const mount = (register: () => () => void): Undo => {
     open()
@@ -171,8 +177,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     fence(of) {
       open()
       assertFunction('a rule of fences', of)
-      const drop = scope.own(parts.fences.add(name, of))
-      return () => void drop()
+      return scope.ownUndo(parts.fences.add(name, of))
     },
     provide<T>(token: ServiceToken<T>, impl: T) {
       open()
@@ -198,19 +203,12 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         () => guarded.lists(point, given())
       )
       return {
-        items: () => {
-          use()
-          return lists().items
-        },
-        entries: () => {
-          use()
-          return lists().entries
-        },
+        items: usable(() => lists().items),
+        entries: usable(() => lists().entries),
         onChange: (listener: () => void) => {
           open()
           assertFunction(`the ${what}`, listener)
-          const drop = scope.own(parts.points.onChange(point.id, () => env.guard.tell(name, what, listener)))
-          return () => void drop()
+          return scope.ownUndo(parts.points.onChange(point.id, () => env.guard.tell(name, what, listener)))
         }
       }
     },
@@ -244,14 +242,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       open()
       return startChild(starter, command, args, options, graceMs / 2)
     },
-    onAccountOf(pack, what, work) {
-      use()
-      return accounts.onAccountOf(pack, what, work)
-    },
-    blame(pack, what, error, facts) {
-      use()
-      accounts.blame(pack, what, error, facts)
-    },
+    onAccountOf: usable(accounts.onAccountOf) as Accounts['onAccountOf'], // of any type
+    blame: usable(accounts.blame),
     fail(error) {
       if (unit.scope !== scope || scope.closed) return
       if (unit.state === 'Activating') unit.error = error

@@ -157,10 +157,7 @@ export class HeardServices {
         if (kind === 'notify') this.#guard.tell(this.#pack, what, run)
         else return this.#guard.settle(this.#pack, what, run, this.#awaitMs, undefined)
       }
-    const own = (undo: unknown) => {
-      const drop = this.#scope.own(undo as () => void)
-      return () => void drop()
-    }
+    const own = (undo: unknown) => this.#scope.ownUndo(undo as () => void)
     const run: Fn = (...args) => {
       if (this.#scope.closed) throw developerError('pack_inactive', this.#pack)
       const given = args.at(-1)

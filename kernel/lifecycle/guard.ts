@@ -19,10 +19,9 @@ export interface LoopTime {
   readonly slow?: { readonly count: number; readonly last: string }
 }
 
+/** See `KernelOptions`. */
 interface GuardLimits {
-  /** A call that holds the event loop for longer is logged, ms. */
   readonly loopLimitMs: number
-  /** So many faults within so many ms are too many; undefined: none are. */
   readonly faultLimit?: { readonly count: number; readonly within_ms: number } | undefined
 }
 
@@ -32,7 +31,7 @@ interface Account {
   recent: number[]
   ms: number
   calls: number
-  slow: { readonly count: number; readonly last: string } | undefined
+  slow: LoopTime['slow']
 }
 
 export class Guard {

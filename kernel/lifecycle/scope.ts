@@ -69,6 +69,12 @@ export class Scope {
     }
   }
 
+  /** The same for what nobody waits for. */
+  ownUndo(dispose: Dispose): () => void {
+    const undo = this.own(dispose)
+    return () => void undo()
+  }
+
   /**
    * Closes once; later calls return the first result. An undo that is not through after `limitMs` (all together) is given up, and the
    * next one runs. `why`: makes the reason of the signal, when somebody has asked for that; default: what whoever comes too

@@ -28,7 +28,7 @@ export function startTimer(
   let timer: NodeJS.Timeout
   let running: Promise<unknown> | undefined
   let over = false
-  const drop = scope.own(() => {
+  const drop = scope.ownUndo(() => {
     over = true
     clearTimeout(timer)
     return running
@@ -39,7 +39,7 @@ export function startTimer(
       .catch((error: unknown) => {
         if (!scope.signal.aborted) guard.report(pack, 'timer', error)
       })
-    if (once) void drop()
+    if (once) drop()
     else if (!over) arm()
   }
   const arm = () => {
@@ -48,7 +48,7 @@ export function startTimer(
     }, ms).unref()
   }
   arm()
-  return () => void drop()
+  return drop
 }
 
 /** Children of all packs: a forced end of the server skips every clean-up, and none goes on without it. */
@@ -90,9 +90,9 @@ export function startChild(
   const forget = () => {
     children.delete(child)
     if (children.size === 0) process.off('exit', killAll)
-    void drop()
+    drop()
   }
-  const drop = scope.own(() => {
+  const drop = scope.ownUndo(() => {
     if (!children.has(child)) return undefined
     signalGroup(child, 'SIGTERM')
     timer = setTimeout(() => signalGroup(child, 'SIGKILL'), graceMs).unref()

@@ -50,11 +50,6 @@ const maxStanding = 64
 
 type Hide = (type: string, subject: string) => boolean
 
-interface Message {
-  readonly bytes: Buffer
-  readonly binary: boolean
-}
-
 /** A frame as JSON text; with bytes as a line of it and the bytes, which makes a binary message. */
 export function messageOf(frame: object, bytes: Uint8Array | undefined): Buffer {
   const text = JSON.stringify(frame)
@@ -90,7 +85,7 @@ export class ClientConnection extends SlotHost implements Connection {
   readonly #told = new Set<string>()
   readonly #listening: NodeJS.Timeout
   #remote: Remote | undefined
-  #held: Message[] = []
+  #held: { readonly bytes: Buffer; readonly binary: boolean }[] = []
   #heldBytes = 0
   #holds = 0
   /** Who waits until more can be sent. */

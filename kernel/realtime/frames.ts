@@ -1,7 +1,7 @@
 /** Request frames: parsed, strictly one after another per connection, each answered by an ack after everything it caused. */
 import { requireScope } from '../access/principal.ts'
 import type { FrameSpec } from '../contract.ts'
-import { SessionMoved, type StandingFrame, whereverItIs } from '../elsewhere.ts'
+import { type RemoteAck, SessionMoved, type StandingFrame, whereverItIs } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
 import {
   AppError,
@@ -34,11 +34,7 @@ interface RequestFrame {
   readonly refused?: Detail
 }
 
-interface Ack {
-  readonly code: number
-  readonly msg: string
-  readonly payload: unknown
-  readonly details?: AppError['details']
+interface Ack extends RemoteAck {
   /** Close with 1000 after the ack. */
   readonly close?: boolean
 }

@@ -5,6 +5,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { unsaved } from '../errors.ts'
 import { type FileCalls, forReading, jsonOf, unlessMissing } from './files.ts'
+import type { LogRange } from './ports.ts'
 
 export interface Line {
   readonly text: string
@@ -14,16 +15,6 @@ export interface Line {
   readonly next: number
   /** False for the last one when no newline ends it. */
   readonly ended: boolean
-}
-
-/** Byte positions where lines begin, or where the lines end. */
-interface LineRange {
-  /** Default: the beginning. */
-  readonly from?: number | undefined
-  /** Not included; default: the end. */
-  readonly to?: number | undefined
-  /** Last line first. */
-  readonly reverse?: boolean | undefined
 }
 
 const chunkBytes = 256 * 1024
@@ -64,10 +55,10 @@ export class LineReader {
   }
 
   /**
-   * A batch is used before the next one is asked for. Another process may cut a torn tail meanwhile; then the lines end there. Throws
+   * The lines of a range, in byte positions. A batch is used before the next one is asked for. Another process may cut a torn tail meanwhile; then the lines end there. Throws
    * PersistenceFailed when a position is not where a line begins.
    */
-  async *batches({ from = 0, to, reverse = false }: LineRange = {}): AsyncGenerator<readonly Line[]> {
+  async *batches({ from = 0, to, reverse = false }: LogRange = {}): AsyncGenerator<readonly Line[]> {
     await this.#check(from)
     if (to !== undefined) await this.#check(to)
     const end = Math.min(to ?? this.size, this.size)

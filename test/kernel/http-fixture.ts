@@ -73,7 +73,7 @@ export async function startHttp(t: TestContext, options: FixtureOptions = {}): P
   const gate = await createGate(env)
   const http = new Pipeline(env, { gate, hooks: createKernelHooks() })
   const server = createServer(http.handler)
-  const { port } = await listen(server, { host: '127.0.0.1', port: 0 })
+  const { port } = await listen(server, '127.0.0.1', 0)
   t.after(async () => {
     await closeServer(server, 0)
     gate.close()
