@@ -11,9 +11,8 @@ import { controlHandlers } from './control-frames.ts'
 import { onceKey } from './event-frame.ts'
 import { FrameQueue, Frames } from './frames.ts'
 import { replayLimit, type Watermark } from './journal.ts'
-import { LocalTransport } from './local.ts'
-import { Sockets } from './sockets.ts'
 import { type Realtime, Subscriptions } from './subscriptions.ts'
+import { LocalTransport, Sockets } from './transports.ts'
 import type { ConnectionInfo, LocalClient, LocalConnection } from './types.ts'
 
 export class Connections {

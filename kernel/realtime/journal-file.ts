@@ -7,11 +7,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { unsaved } from '../errors.ts'
 import { jsonOf, LeaseLost } from '../storage/files.ts'
 import type { LineFiles } from '../storage/line-file.ts'
-import type { Line } from '../storage/line-reader.ts'
+import { type Line, SharedFile } from '../storage/line-reader.ts'
 import { lookAt } from '../storage/look.ts'
 import type { EngineEnvironment } from '../storage/ports.ts'
 import { type Journal, type JournalView, replayLimit } from './journal.ts'
-import { SharedFile } from './journal-reader.ts'
 
 /** First line of a journal file. */
 interface JournalHeader {

@@ -1,11 +1,11 @@
 /** Storage of one home: the four ports behind one door, on files. */
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { inspect } from 'node:util'
 import type { StoreSpec } from '../contract.ts'
 import { assertSchema } from '../declared.ts'
 import { developerError } from '../errors.ts'
 import type { Fences, FileCalls, StoreParts } from './files.ts'
-import { Kvs } from './kv.ts'
+import { KvDatabase } from './kv.ts'
 import { Logs } from './log.ts'
 import type { EngineEnvironment, Storage, StoreOf } from './ports.ts'
 import { Documents, openBlobs } from './whole-files.ts'
@@ -24,7 +24,7 @@ export function createStorage(
   const parts: StoreParts = { home, log: env.log, files: options.files, fences: env.fences }
   const documents = new Documents(parts)
   const logs = new Logs(parts)
-  const kvs = new Kvs(parts)
+  const kv = new KvDatabase(join(home, 'server'), env.log)
   const openStore = (spec: StoreSpec, place: { readonly namespace: string; readonly dir: string }): unknown => {
     const dir = resolve(home, place.dir)
     const { name, kind = 'kv' } = spec
@@ -39,7 +39,7 @@ export function createStorage(
         return openBlobs(dir, parts)
       case 'kv':
         // One database per home: the namespace alone tells where records are.
-        return kvs.open(spec, place.namespace)
+        return kv.open(spec, place.namespace)
       default:
         throw developerError('argument_odd', `store ${name}`, "the kind 'kv', 'document', 'log' or 'blob'", inspect(kind))
     }
@@ -48,7 +48,7 @@ export function createStorage(
     open: <S extends StoreSpec>(spec: S, place: { readonly namespace: string; readonly dir: string }) =>
       openStore(spec, place) as StoreOf<S>,
     close: async () => {
-      const ends = await Promise.allSettled([documents.idle(), logs.close(), kvs.close()])
+      const ends = await Promise.allSettled([documents.idle(), logs.close(), kv.close()])
       const failures = ends.flatMap(end => (end.status === 'rejected' ? [end.reason] : []))
       if (failures.length > 0) throw new AggregateError(failures, 'storage did not close cleanly')
     }

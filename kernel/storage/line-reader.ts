@@ -1,8 +1,9 @@
 /**
- * Reading the lines of a file, forwards or backwards, in batches: one chunk of the file is in memory, or a line that is longer. Lines that could
- * not be used are told once per reading.
+ * Reading the lines of a file: forwards or backwards, in batches, and by offsets, for many at once. One chunk of the file is in memory, or a line
+ * that is longer. Lines that could not be used are told once per reading.
  */
-import type { FileHandle } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { unsaved } from '../errors.ts'
 import { type FileCalls, forReading, jsonOf, unlessMissing } from './files.ts'
 import type { LogRange } from './ports.ts'
@@ -45,13 +46,8 @@ export class LineReader {
   static async open(files: FileCalls, file: string, limit = Number.POSITIVE_INFINITY): Promise<LineReader> {
     const handle = await unlessMissing(files.open(file, forReading))
     if (!handle) return new LineReader(undefined, 0, 0)
-    try {
-      const { size, ino } = await handle.stat()
-      return new LineReader(handle, Math.min(size, limit), ino)
-    } catch (error) {
-      await handle.close()
-      throw error
-    }
+    const { size, ino } = await statsOf(handle)
+    return new LineReader(handle, Math.min(size, limit), ino)
   }
 
   /**
@@ -88,6 +84,16 @@ export class LineReader {
     if (position > this.size) return position === this.size + 1 && position === (await this.end())
     const { bytesRead, buffer } = await this.#handle.read(Buffer.alloc(1), 0, 1, position - 1)
     return bytesRead === 1 && buffer[0] === newline
+  }
+}
+
+/** Closes the file when it cannot tell. */
+async function statsOf(handle: FileHandle): Promise<Stats> {
+  try {
+    return await handle.stat()
+  } catch (error) {
+    await handle.close()
+    throw error
   }
 }
 
@@ -226,5 +232,82 @@ export class DamagedLines {
   /** At the end of the reading. Does nothing when there was no damage. */
   report(): void {
     if (this.#first) this.#warn(this.#file, 'damaged lines skipped', { count: this.count, ...this.#first })
+  }
+}
+
+const groupBytes = 256 * 1024
+
+interface Block {
+  readonly start: number
+  readonly end: number
+  readonly bytes: Promise<Buffer>
+}
+
+/**
+ * A file whose lines are known by their offsets, open for all who read it at this time; it closes with the last of them. Clients that were cut
+ * together come back together and ask for the same lines.
+ */
+export class SharedFile {
+  /** Of the offsets. */
+  readonly generation: number
+  readonly #opened: Promise<{ readonly handle: FileHandle; readonly ino: number }>
+  #users = 0
+  /** The last one has left: nobody may enter. */
+  closed = false
+  /** What was read last, or could not be: 256 KiB at most, or one line. */
+  #block: Block | undefined
+
+  constructor(path: string, generation: number) {
+    this.generation = generation
+    this.#opened = open(path, forReading).then(async handle => ({ handle, ino: (await statsOf(handle)).ino }))
+  }
+
+  /** Resolves to the number of the file, when it is open. Who has entered leaves. */
+  async enter(): Promise<number> {
+    this.#users++
+    try {
+      return (await this.#opened).ino
+    } catch (error) {
+      await this.leave()
+      throw error
+    }
+  }
+
+  async leave(): Promise<void> {
+    if (--this.#users > 0) return
+    this.closed = true
+    this.#block = undefined
+    const file = await this.#opened.catch(() => undefined) // whoever entered has heard of it
+    await file?.handle.close()
+  }
+
+  /** The lines between offsets (the last one is the end), group by group. What lies before `limit` may be read along for others. */
+  async *lines(offsets: readonly number[], limit: number): AsyncGenerator<Buffer[]> {
+    const offsetAt = (index: number) => offsets[index] ?? 0
+    for (let first = 0; first < offsets.length - 1; ) {
+      const start = offsetAt(first)
+      let last = first + 1
+      while (last < offsets.length - 1 && offsetAt(last + 1) - start <= groupBytes) last++
+      const buffer = await this.#read(start, offsetAt(last), Math.min(start + groupBytes, limit))
+      yield offsets.slice(first, last).map((offset, i) => buffer.subarray(offset - start, offsetAt(first + i + 1) - start - 1))
+      first = last
+    }
+  }
+
+  /** At least the bytes between two offsets. */
+  async #read(start: number, end: number, limit: number): Promise<Buffer> {
+    const known = this.#block
+    if (known && known.start <= start && end <= known.end) return (await known.bytes).subarray(start - known.start)
+    const to = Math.max(end, limit)
+    this.#block = { start, end: to, bytes: this.#bytes(start, to) }
+    return await this.#block.bytes
+  }
+
+  async #bytes(start: number, end: number): Promise<Buffer> {
+    const { handle } = await this.#opened
+    const length = end - start
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, start)
+    if (bytesRead !== length) throw unsaved('the file is shorter than its index')
+    return buffer
   }
 }

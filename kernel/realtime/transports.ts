@@ -1,4 +1,8 @@
-/** WebSockets: the way from an HTTP upgrade to an authenticated connection (contract 3, Connection; contract 1, Authentication). */
+/**
+ * What carries connections: WebSockets, from the HTTP upgrade to an authenticated client (contract 3, Connection; contract 1, Authentication),
+ * and code of this process.
+ */
+import { EventEmitter } from 'node:events'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { WebSocket, WebSocketServer } from 'ws'
@@ -7,7 +11,9 @@ import type { Principal } from '../access/principal.ts'
 import type { Environment } from '../environment.ts'
 import { AppError, HostRefused, InternalError, Unauthorized } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
+import type { Logger } from '../log/log.ts'
 import type { Transport } from './connection.ts'
+import type { LocalClient } from './types.ts'
 
 const socketPath = '/api/v1/ws'
 
@@ -15,7 +21,7 @@ const socketPath = '/api/v1/ws'
 const keepAliveMs = 60_000
 /** A client that has not taken this much should be waited for: less is on its way, and waiting for it would leave both sides idle in turns. */
 const fullBytes = 256 * 1024
-/** After a close frame of ours the peer has this long to answer. */
+/** After a close of ours the client has this long to answer it, or to take what was sent before. */
 const closeGraceMs = 1000
 
 /** Largest message of a client, in bytes; a larger one closes its connection with 1009. */
@@ -200,5 +206,90 @@ class SocketTransport implements Transport {
   on(event: 'drain' | 'close', listener: () => void): void {
     if (event === 'drain') this.#socket.on('drain', listener)
     else this.#ws.once('close', listener)
+  }
+}
+
+/** A client in this process that takes this much too little should be waited for. */
+const localFullBytes = 64 * 1024
+
+/** A connection without a socket: the other end is code of this process (a bridge, a test, another instance). */
+export class LocalTransport extends EventEmitter implements Transport {
+  readonly #client: LocalClient
+  readonly #log: Logger
+  /** The client has taken, or refused, what was sent so far. */
+  #taken: Promise<void> = Promise.resolve()
+  #pending = 0
+  #closing = false
+  #over = false
+  #paused = false
+  #senders: (() => void)[] = []
+
+  constructor(client: LocalClient, log: Logger) {
+    super()
+    this.#client = client
+    this.#log = log
+  }
+
+  get open(): boolean {
+    return !this.#closing
+  }
+
+  get pending(): number {
+    return this.#pending
+  }
+
+  get full(): boolean {
+    return this.#pending > localFullBytes
+  }
+
+  /** The client gets it behind what was sent before, never inside this call. */
+  send(bytes: Buffer, binary: boolean): void {
+    if (!this.open) return
+    this.#pending += bytes.length
+    this.#taken = this.#taken.then(() => this.#give(bytes, binary))
+  }
+
+  pause(): void {
+    this.#paused = true
+  }
+
+  resume(): void {
+    this.#paused = false
+    for (const resolve of this.#senders.splice(0)) resolve()
+  }
+
+  /** Resolves while the server takes messages. */
+  ready(): Promise<void> {
+    return this.#paused && !this.#over ? new Promise(resolve => this.#senders.push(resolve)) : Promise.resolve()
+  }
+
+  /** What was sent before is given to the client first. */
+  close(code: number, reason: string): void {
+    this.#closing = true
+    const finish = () => this.finish(code, reason)
+    void this.#taken.then(finish)
+    setTimeout(finish, closeGraceMs).unref()
+  }
+
+  /** The end, whatever waits. */
+  finish(code: number, reason: string): void {
+    if (this.#over) return
+    this.#closing = true
+    this.#over = true
+    this.resume()
+    this.emit('close')
+    this.#client.closed?.(code, reason)
+  }
+
+  async #give(bytes: Buffer, binary: boolean): Promise<void> {
+    if (this.#over) return
+    try {
+      await this.#client.message(bytes, binary)
+    } catch (err) {
+      this.#log.warn({ err }, 'a client in this process failed')
+      this.finish(1011, 'client failed')
+    }
+    this.#pending -= bytes.length
+    if (this.#pending === 0) this.emit('drain')
   }
 }
