@@ -73,34 +73,33 @@ async function sendFile(reply: FileReply, req: IncomingMessage, res: ServerRespo
     const stat = await file.stat()
     if (!stat.isFile()) throw developerError('file_irregular', reply.file)
     const etag = reply.etag ?? fileEtag(stat)
-    res.setHeader('etag', etag)
-    res.setHeader('last-modified', stat.mtime.toUTCString())
-    res.setHeader('cache-control', reply.headers?.['cache-control'] ?? askFirst)
+    const cached = {
+      etag,
+      'last-modified': stat.mtime.toUTCString(),
+      'cache-control': reply.headers?.['cache-control'] ?? askFirst
+    }
     if (reply.conditional !== false && etagMatches(req.headers['if-none-match'], etag)) {
-      res.writeHead(304).end()
+      res.writeHead(304, cached).end()
       return 304
     }
-    await describe(reply, reply.type ?? 'application/octet-stream', res)
+    const headers = { ...cached, ...(await headersOf(reply, reply.type ?? 'application/octet-stream')) }
     const whole = stat.size <= WHOLE_BYTES ? await wholeOf(file, stat.size) : undefined
     if (whole === 'more') {
-      res.writeHead(200)
+      res.writeHead(200, headers)
       if (req.method === 'HEAD') res.end()
       else await pipeline(file.createReadStream({ start: 0, autoClose: false }), res, { signal })
       return 200
     }
     const size = whole?.length ?? stat.size
     const range = rangeApplies(req, etag, stat.mtime) ? parseRange(req.headers.range, size) : undefined
-    if (range) res.setHeader('content-range', `bytes ${range.start}-${range.end}/${size}`)
     const { start, end } = range ?? { start: 0, end: size - 1 }
+    const part = range && { 'content-range': `bytes ${start}-${end}/${size}` }
     const status = range ? 206 : 200
-    res.writeHead(status, { 'content-length': end - start + 1 })
+    res.writeHead(status, { ...headers, ...part, 'content-length': end - start + 1 })
     if (req.method === 'HEAD') res.end()
     else if (whole) res.end(whole.subarray(start, end + 1))
     else await sendBytes(file, { start, end }, res, signal)
     return status
-  } catch (error) {
-    if (!res.headersSent) clearHeaders(reply, res)
-    throw error
   } finally {
     await file.close()
   }
@@ -130,24 +129,22 @@ async function sendBytes(file: FileHandle, range: Range, res: ServerResponse, si
 }
 
 async function sendStream(reply: StreamReply, req: IncomingMessage, res: ServerResponse, signal: AbortSignal): Promise<number> {
+  const { stream, size } = reply
   try {
-    await firstByte(reply.stream, signal)
-    await describe(reply, reply.type, res)
-    const { errored, destroyed, readableEnded } = reply.stream
-    if (errored) throw errored
+    await firstByte(stream, signal)
+    const headers = { 'cache-control': 'no-store', ...(await headersOf(reply, reply.type)) }
+    if (stream.errored) throw stream.errored
     // Such a stream says nothing any more, not even that it is over.
-    if (destroyed && !readableEnded) throw developerError('stream_gone')
+    if (stream.destroyed && !stream.readableEnded) throw developerError('stream_gone')
+    res.writeHead(200, size === undefined ? headers : { ...headers, 'content-length': size })
   } catch (error) {
-    reply.stream.destroy()
-    clearHeaders(reply, res)
+    stream.destroy()
     throw error
   }
-  if (!res.hasHeader('cache-control')) res.setHeader('cache-control', 'no-store')
-  res.writeHead(200, reply.size === undefined ? {} : { 'content-length': reply.size })
   if (req.method === 'HEAD') {
-    reply.stream.destroy()
+    stream.destroy()
     res.end()
-  } else await pipeline(reply.stream, res, { signal })
+  } else await pipeline(stream, res, { signal })
   return 200
 }
 
@@ -157,21 +154,17 @@ async function firstByte(stream: Readable, signal: AbortSignal): Promise<void> {
   await Promise.race([once(stream, 'readable', { signal }), once(stream, 'close', { signal })])
 }
 
-async function describe(reply: FileReply | StreamReply, type: string, res: ServerResponse): Promise<void> {
-  res.setHeader('content-type', type)
-  if (reply.filename !== undefined || reply.disposition !== undefined) {
+/** What the reply says of itself; those that it names win. */
+async function headersOf({ filename, disposition, headers = {} }: FileReply | StreamReply, type: string): Promise<Record<string, string>> {
+  const own: Record<string, string> = { 'content-type': type }
+  if (filename !== undefined || disposition !== undefined) {
     const { create } = await import('content-disposition')
     // RFC 6266: a name that is not plain ASCII is there twice, readable and exact (RFC 8187), which half a surrogate pair cannot be.
-    const filename = reply.filename?.replace(/\p{Surrogate}/gu, '\ufffd')
-    const value = create(filename, { type: reply.disposition ?? 'attachment' })
-    res.setHeader('content-disposition', value.replace(/filename=([^";]+)/, 'filename="$1"')) // many clients look for the quotes alone
+    const value = create(filename?.replace(/\p{Surrogate}/gu, '\ufffd'), { type: disposition ?? 'attachment' })
+    own['content-disposition'] = value.replace(/filename=([^";]+)/, 'filename="$1"') // many clients look for the quotes alone
   }
-  for (const [name, value] of Object.entries(reply.headers ?? {})) res.setHeader(name, value)
-}
-
-function clearHeaders(reply: FileReply | StreamReply, res: ServerResponse): void {
-  const own = ['etag', 'last-modified', 'cache-control', 'content-type', 'content-disposition', 'content-range']
-  for (const name of [...own, ...Object.keys(reply.headers ?? {})]) res.removeHeader(name)
+  for (const [name, value] of Object.entries(headers)) own[name.toLowerCase()] = value
+  return own
 }
 
 interface Range {
