@@ -23,16 +23,13 @@ import {
 } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
-import { firstAbort, isPromise, yieldToLoop } from '../lifecycle/wait.ts'
+import { firstAbort, isPromise, untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import { coerce, problems, type TObject, type TSchema, tidy } from '../schema.ts'
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'
 import { answerText } from './large-json.ts'
 import { type MountedRoute, RouteTable, type Target } from './router.ts'
-
-/** How long a handler may still answer after its signal was aborted by an unload whose grace time is over, ms. */
-const lastWordMs = 250
 
 export class Pipeline {
   /** See `Relays.setElsewhere`. */
@@ -129,9 +126,10 @@ export class Pipeline {
     const work = route.activity.enter()
     if (!work) throw notThere(route, exchange)
     const input = new HandlerInput(params, query, body, exchange, work)
+    let answer: unknown
     try {
-      let answer: unknown = instead ? instead.data : guard.run(route.pack, route.name, () => route.handler(input as never)) // the checks made the values fit the spec
-      if (isPromise(answer)) answer = await this.#untilGivenUp(answer, route, exchange, work)
+      answer = instead ? instead.data : guard.run(route.pack, route.name, () => route.handler(input as never)) // the checks made the values fit the spec
+      if (isPromise(answer)) answer = await untilAborted(answer, work.over)
       if (exchange.gone) return
       if (isBinary(answer)) {
         this.#done(exchange, route, await exchange.sendBytes(answer.reply, input.signal))
@@ -154,6 +152,7 @@ export class Pipeline {
         if (await this.#relay(session_id, route, exchange)) return
       }
       if (!work.signal.aborted || AppError.is(failed)) throw failed
+      if (isPromise(answer) && work.over.aborted) this.#giveUp(answer, route)
       this.#env.log.debug({ err: failed, request_id: exchange.id, pack: route.pack }, 'a request ended with its pack')
       throw notThere(route, exchange)
     } finally {
@@ -217,13 +216,10 @@ export class Pipeline {
     }
   }
 
-  /** What the handler answers. One that ignores its signal after an unload is given up: its request ends as unknown. */
-  #untilGivenUp(answer: Promise<unknown>, route: MountedRoute, exchange: Exchange, work: Work): Promise<unknown> {
-    return work.untilGivenUp(answer, lastWordMs, () => {
-      this.#env.guard.report(route.pack, route.name, developerError('handler_deaf'))
-      answer.then(discard, () => undefined) // nobody waits for it any more
-      return notThere(route, exchange)
-    })
+  /** The handler has ignored its signal after an unload: its request ends as unknown. */
+  #giveUp(answer: Promise<unknown>, { pack, name }: MountedRoute): void {
+    this.#env.guard.report(pack, name, developerError('handler_deaf'))
+    answer.then(discard, () => undefined) // nobody waits for it any more
   }
 
   /** Reads the body; the answer checks it, once. */

@@ -2,52 +2,27 @@
 import { type AppError, developerError } from '../errors.ts'
 import { LazySignal, waitAtMost } from './wait.ts'
 
+/** How long work may still go on after its signal was aborted, ms. */
+const lastWordMs = 250
+
 /** A piece of work of a pack. */
-export class Work {
+export interface Work {
   /** Aborts when the pack unloads and its grace time is over. */
   readonly signal: AbortSignal
-  readonly #left: (work: Work) => void
-  #timer: NodeJS.Timeout | undefined
-  #giveUp: (() => void) | undefined
-
-  constructor(signal: AbortSignal, left: (work: Work) => void) {
-    this.signal = signal
-    this.#left = left
-  }
-
+  /** Aborts a moment later: nobody waits any more. */
+  readonly over: AbortSignal
   /** Ends the work; later calls do nothing. */
-  leave(): void {
-    clearTimeout(this.#timer)
-    this.#left(this)
-  }
-
-  /** Settles as the result does, or rejects with what `givenUp` tells when it is not there `ms` after the signal was aborted. */
-  untilGivenUp<T>(result: Promise<T>, ms: number, givenUp: () => Error): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#giveUp = () => {
-        this.#timer = setTimeout(() => reject(givenUp()), ms)
-      }
-      if (this.signal.aborted) this.#giveUp()
-      result.then(resolve, reject)
-    })
-  }
-
-  /** The signal was aborted. */
-  aborted(): void {
-    this.#giveUp?.()
-  }
+  leave(): void
 }
 
 /** The work in flight of one pack generation. */
 export class Activity {
   readonly #works = new Set<Work>()
   #whenIdle: (() => void) | undefined
-  readonly #left = (work: Work) => {
-    if (this.#works.delete(work) && this.running === 0) this.#whenIdle?.()
-  }
   #closed = false
   #absence: (() => AppError | undefined) | undefined
   readonly #abort = new LazySignal()
+  readonly #over = new LazySignal()
 
   get running(): number {
     return this.#works.size
@@ -65,7 +40,13 @@ export class Activity {
   /** Begins a piece of work; undefined when the pack takes no more. */
   enter(): Work | undefined {
     if (this.#closed) return undefined
-    const work = new Work(this.#abort.signal, this.#left)
+    const work: Work = {
+      signal: this.#abort.signal,
+      over: this.#over.signal,
+      leave: () => {
+        if (this.#works.delete(work) && this.running === 0) this.#whenIdle?.()
+      }
+    }
     this.#works.add(work)
     return work
   }
@@ -78,9 +59,11 @@ export class Activity {
       this.#whenIdle = resolve
     })
     if (this.running > 0) await waitAtMost(idle, graceMs)
-    const left = [...this.#works]
+    const left = this.running
     this.#abort.abort(() => developerError('pack_leaving'))
-    for (const work of left) work.aborted()
-    return left.length
+    if (left === 0) return 0
+    const last = setTimeout(() => this.#over.abort(() => developerError('handler_deaf')), lastWordMs)
+    this.#whenIdle = () => clearTimeout(last)
+    return left
   }
 }
