@@ -321,7 +321,7 @@ export class Kernel {
     return {
       routes: routes.flatMap(({ spec }) => (spec.fallback ? [] : [spec])),
       events,
-      frames: [...this.hub.frames(), ...frames.map(({ spec }) => spec)],
+      frames: [...coreFrames(this.#subject), ...frames.map(({ spec }) => spec)],
       outFrames,
       systemFrames,
       owners: this.#registry.owners(),

@@ -95,15 +95,12 @@ export class Registrations {
   readonly events: EventSpec[] = []
   readonly outFrames: OutFrameSpec[] = []
   readonly activity = new Activity()
-  readonly facts: PackFacts
-  readonly #ownErrors: readonly ErrorSpec[]
+  readonly facts: PackFacts & Pick<Pack, 'errors'>
   /** Of the lists as they are now. */
   #claims: Claims | undefined
 
-  /** `errors` of the pack: specs that no route lists. */
-  constructor(pack: PackFacts & Pick<Pack, 'errors'>) {
+  constructor(pack: Registrations['facts']) {
     this.facts = pack
-    this.#ownErrors = pack.errors
   }
 
   get pack(): string {
@@ -125,7 +122,7 @@ export class Registrations {
     const routes = this.routes.map(route => route.spec)
     const frames = this.frames.map(frame => frame.spec)
     const invalid = frames.flatMap(spec => spec.invalid ?? [])
-    const errors = [...this.#ownErrors, ...[...routes, ...frames].flatMap(spec => spec.errors ?? []), ...invalid]
+    const errors = [...this.facts.errors, ...[...routes, ...frames].flatMap(spec => spec.errors ?? []), ...invalid]
     return { pack, routes, events, frames, outFrames, errors }
   }
 

@@ -1,13 +1,12 @@
 /** The event side behind one door: emitting and hearing, the journals of sessions, and who is connected. */
 import type { Gate } from '../access/gate.ts'
-import type { EventSpec, FrameSpec } from '../contract.ts'
+import type { EventSpec } from '../contract.ts'
 import type { SharedEvent } from '../elsewhere.ts'
 import { checkShape, type Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import type { Fence } from '../storage/files.ts'
 import { Connections } from './connections.ts'
-import { coreFrames } from './control-frames.ts'
 import { draftEvent, globalStream, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import { Fanout } from './fanout.ts'
 import { type Cursor, type JournaledEvent, type JournalSlice, type Journals, readAfter, readBackwards, type Watermark } from './journal.ts'
@@ -100,11 +99,6 @@ export class Hub implements Streams {
   /** Tells the rule of the pack that knows whom events are about, or that there is none. */
   setSubject(rule: SubjectRule | undefined): void {
     this.#rule = rule
-  }
-
-  /** Request frames that the kernel itself answers, as they are now. */
-  frames(): readonly FrameSpec[] {
-    return coreFrames(this.#rule)
   }
 
   async open(session_id: string): Promise<Watermark> {

@@ -130,9 +130,7 @@ const pageLines = 64
 export async function* readBackwards(journal: JournalView): AsyncGenerator<JournaledEvent> {
   for (let to = journal.seq; to >= journal.first; to -= pageLines) {
     const page: JournaledEvent[] = []
-    for await (const lines of journal.lines(Math.max(journal.first, to - pageLines + 1), to)) {
-      for (const line of lines) page.push(JSON.parse(line.toString('utf8')) as JournaledEvent)
-    }
+    for await (const event of eventsOf(journal, Math.max(journal.first, to - pageLines + 1), to)) page.push(event)
     yield* page.reverse()
   }
 }
