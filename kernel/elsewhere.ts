@@ -6,7 +6,7 @@ import type { RequestInfo } from './contract.ts'
 import { AppError, OwnerSilent } from './errors.ts'
 import { serviceToken } from './lifecycle/services.ts'
 import type { Cursor, ResyncReason, Watermark } from './realtime/journal.ts'
-import type { LocalClient, LocalConnection } from './realtime/types.ts'
+import type { Connection, ConnectionInfo, LocalClient, LocalConnection } from './realtime/types.ts'
 
 /** The way to the server that has a session. */
 export interface Way {
@@ -143,17 +143,12 @@ export interface Remote {
 }
 
 /** The client, as a `Remote` needs it. */
-export interface RemoteClient {
-  readonly open: boolean
-  readonly writable: boolean
-  readonly principal: Principal
-  info(): { readonly remote_address: string | null; readonly user_agent: string | null }
-  drained(): Promise<void>
+export interface RemoteClient extends Pick<Connection, 'open' | 'writable' | 'principal' | 'drained' | 'subscribed'> {
+  info(): Pick<ConnectionInfo, 'remote_address' | 'user_agent'>
   write(bytes: Buffer, binary?: boolean): void
   tell(event: SharedEvent): void
   takes(once: string | undefined): boolean
   shut(code: number, reason: string): void
-  subscribed(session_id: string): boolean
   standing(session_id: string): readonly StandingFrame[]
   await(session_id: string): void
   giveUp(session_id: string): void

@@ -109,6 +109,8 @@ export interface PackReport extends Feature {
 
 /** What is to become of several packs at once. */
 export interface PackChange {
+  /** They are unloaded, those that use them first, which then wait; `load` brings them back. */
+  readonly unload?: readonly string[]
   /** They are unloaded and forgotten. */
   readonly remove?: readonly string[]
   /** They are unloaded and activated again, a `Pack` in place of the one of its name. */

@@ -200,7 +200,7 @@ export class Kernel {
 
   /** Takes a pack and its dependents out; running requests get a grace time. */
   unload(name: string): Promise<void> {
-    return this.#lifecycle.unload(name)
+    return this.change({ unload: [name] })
   }
 
   /** Unloads and activates again, a `Pack` in place of the one of its name. */

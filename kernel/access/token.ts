@@ -44,8 +44,8 @@ function newToken(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** What tells one version of the file from another. */
-type Version = Pick<BigIntStats, 'mtimeNs' | 'ino' | 'size' | 'mode'>
+/** Tells one version of the file from another. */
+const stampOf = ({ mtimeNs, ino, size, mode }: BigIntStats) => [mtimeNs, ino, size, mode].join(' ')
 
 /** How often the file is looked at for the sake of what is open, ms. */
 const watchMs = 1_000
@@ -56,14 +56,14 @@ export class TokenFile {
   readonly #onIgnored: (reason: string) => void
   #token = Buffer.alloc(0)
   #principal: Principal
-  #version: Version
+  #stamp: string
   #fresh = false
   #rotated: ((before: Principal) => void) | undefined
 
   /** Use `open`. */
-  constructor(path: string, token: string, version: Version, onIgnored: (reason: string) => void) {
+  constructor(path: string, token: string, stamp: string, onIgnored: (reason: string) => void) {
     this.#path = path
-    this.#version = version
+    this.#stamp = stamp
     this.#onIgnored = onIgnored
     this.#principal = this.#take(token)
   }
@@ -72,13 +72,11 @@ export class TokenFile {
   static async open(home: string, onIgnored: (reason: string) => void): Promise<TokenFile> {
     await ensureToken(home)
     const path = tokenPath(home)
-    const version = statSync(path, { bigint: true })
-    if (tooOpen(version)) {
-      throw developerError('token_exposed', path, modeText(version))
-    }
+    const stats = statSync(path, { bigint: true })
+    if (tooOpen(stats)) throw developerError('token_exposed', path, modeText(stats))
     const token = readToken(home)
     if (!token) throw developerError('token_empty', path)
-    return new TokenFile(path, token, version, onIgnored)
+    return new TokenFile(path, token, stampOf(stats), onIgnored)
   }
 
   /**
@@ -117,20 +115,16 @@ export class TokenFile {
 
   /** A missing file, one that others can read, an empty one and what is no file at all leave the old token in force. */
   #refresh(): void {
-    const known = this.#version
-    let version: Version | undefined
+    let stats: BigIntStats | undefined
     try {
-      version = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
+      stats = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
     } catch {
       return // a home that cannot be reached right now changes no token
     }
-    if (!version) return
-    if (version.mtimeNs === known.mtimeNs && version.ino === known.ino && version.size === known.size && version.mode === known.mode) {
-      return
-    }
+    if (!stats || stampOf(stats) === this.#stamp) return
     const before = this.#principal
-    this.#version = version
-    const reason = tooOpen(version) ? `the token file can be read by other users (mode ${modeText(version)})` : this.#reread()
+    this.#stamp = stampOf(stats)
+    const reason = tooOpen(stats) ? `the token file can be read by other users (mode ${modeText(stats)})` : this.#reread()
     if (reason !== undefined) this.#onIgnored(`${reason}; the old token stays`)
     else if (this.#principal.id !== before.id) this.#rotated?.(before)
   }
@@ -144,18 +138,18 @@ export class TokenFile {
       return undefined
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
-      if (code === 'EMFILE' || code === 'ENFILE') this.#version = { ...this.#version, mtimeNs: -1n } // passes: look again
+      if (code === 'EMFILE' || code === 'ENFILE') this.#stamp = '' // passes: look again
       return `the token file cannot be read (${error instanceof DeveloperError ? message : (code ?? message)})`
     }
   }
 }
 
-function tooOpen(version: Version): boolean {
-  return process.platform !== 'win32' && (version.mode & 0o077n) !== 0n
+function tooOpen({ mode }: BigIntStats): boolean {
+  return process.platform !== 'win32' && (mode & 0o077n) !== 0n
 }
 
-function modeText(version: Version): string {
-  return `0${(version.mode & 0o777n).toString(8)}`
+function modeText({ mode }: BigIntStats): string {
+  return `0${(mode & 0o777n).toString(8)}`
 }
 
 /** Longest credential that is looked at, in bytes. */

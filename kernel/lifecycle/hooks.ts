@@ -219,9 +219,8 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, owner: T
   const ours = behind.get(target)
   const hook = ours ?? (target as unknown as AnyHook) // what is no point is a hook of a pack, as the type says
   sweep(hook)
-  const kind = hook.constructor.name
-  const isAsync = kind.startsWith('Async')
-  const notify = kind === 'SyncHook' || kind === 'AsyncSeriesHook' || kind === 'AsyncParallelHook'
+  const isAsync = hook.constructor.name.startsWith('Async')
+  const notify = kindOf(hook) === 'notify'
   const what = `tap of ${'kind' in target ? target.name : (hook.name ?? 'a hook')}`
   const tap: OwnedTap = { pack, live: true, away: () => (guarding.has(hook) ? absence() : undefined) }
   const failed = (error: unknown): never => {

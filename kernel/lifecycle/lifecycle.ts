@@ -57,13 +57,16 @@ export class Lifecycle {
    * Several packs go, are swapped and come as one transition: those that do not need each other drain and are set up side by side. Nothing of
    * it happens when a part is refused (`pack_unknown`, `pack_there`).
    */
-  change({ remove = [], reload = [], load = [] }: PackChange): Promise<void> {
+  change({ unload = [], remove = [], reload = [], load = [] }: PackChange): Promise<void> {
     return this.#exclusive(async () => {
+      const leaving = unload.map(name => this.#known(name))
       const going = remove.map(name => this.#known(name))
       const swapped = new Map(reload.map(pack => [this.#known(nameOf(pack)), pack]))
       const coming = this.#coming(load)
-      for (const unit of going) unit.wanted = false
-      await this.#withdraw(...going, ...swapped.keys())
+      for (const unit of [...leaving, ...going]) unit.wanted = false
+      await this.#withdraw(...leaving, ...going, ...swapped.keys())
+      for (const unit of leaving) if (unit.state === 'Failed') this.#state(unit, 'Pending')
+      this.#dirty ||= leaving.length > 0
       for (const unit of going) this.#forget(unit)
       for (const [unit, pack] of swapped) {
         if (typeof pack !== 'string') unit.pack = pack
@@ -99,18 +102,6 @@ export class Lifecycle {
     this.#units.splice(this.#units.indexOf(unit), 1)
     this.#env.guard.forget(unit.name)
     this.#dirty = true
-  }
-
-  /** Takes a pack out, dependents first; they wait as Pending. */
-  unload(name: string): Promise<void> {
-    return this.#exclusive(async () => {
-      const unit = this.#known(name)
-      unit.wanted = false
-      await this.#withdraw(unit)
-      if (unit.state === 'Failed') this.#state(unit, 'Pending')
-      this.#dirty = true
-      await this.#settle()
-    })
   }
 
   /** Takes an active pack out as Failed, until `reload`; who needs it waits as Pending. Does nothing to a pack that is not active. */

@@ -70,7 +70,7 @@ export class JournalFile implements Journal {
       if (!(await journal.#load())) await journal.#create()
     }
     try {
-      await open().catch(err => journal.#again(err, retryDelaysMs, open))
+      await journal.#tried(open, retryDelaysMs)
     } catch (err) {
       env.log.error({ err, path }, 'an event journal could not be opened; events are live only until it can be written')
       journal.#state = 'replace'
@@ -114,7 +114,7 @@ export class JournalFile implements Journal {
     if (this.#state === 'replace' && performance.now() < this.#retryAt) throw unsaved('the journal is waiting for its next try')
     const delaysMs = this.#state === 'replace' ? [] : retryDelaysMs
     try {
-      await this.#write(lines, first).catch(err => this.#again(err, delaysMs, () => this.#write(lines, first)))
+      await this.#tried(() => this.#write(lines, first), delaysMs)
     } catch (error) {
       if (!(error instanceof LeaseLost)) this.#retryAt = performance.now() + pauseMs
       throw error
@@ -247,13 +247,16 @@ export class JournalFile implements Journal {
     if (moved_to) this.#env.log.warn({ path: this.#path, moved_to }, 'a damaged event journal was moved out of the way')
   }
 
-  /** Tries failed work again after each delay; the last failure stays. */
-  async #again(failure: unknown, delaysMs: readonly number[], work: () => Promise<void>): Promise<void> {
-    const [ms, ...rest] = delaysMs
-    if (ms === undefined || failure instanceof LeaseLost) throw failure
-    this.#env.log.warn({ err: failure, path: this.#path }, 'work on an event journal failed and is repeated')
-    await delay(ms)
-    await work().catch(err => this.#again(err, rest, work))
+  /** Tries work that fails again after each delay; the last failure stays. */
+  async #tried(work: () => Promise<void>, [ms, ...rest]: readonly number[]): Promise<void> {
+    try {
+      await work()
+    } catch (err) {
+      if (ms === undefined || err instanceof LeaseLost) throw err
+      this.#env.log.warn({ err, path: this.#path }, 'work on an event journal failed and is repeated')
+      await delay(ms)
+      await this.#tried(work, rest)
+    }
   }
 
   /** The file as it is open for others at this time, or opened for them now. Whoever has a view looks what lies at the path. */
