@@ -12,7 +12,7 @@ import { Pipeline } from './http/pipeline.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
 import { type Declarations, type Feature, KernelInfo, type PackChange, PackControl, type PackReport } from './info.ts'
 import { type ContextParts, createContext, deploymentConfig } from './lifecycle/context.ts'
-import { HeardServices } from './lifecycle/faces.ts'
+import { heardServices } from './lifecycle/faces.ts'
 import { textOf } from './lifecycle/guard.ts'
 import { createKernelHooks, type KernelHooks, TappedHooks, tapPoints } from './lifecycle/hooks.ts'
 import { Lifecycle } from './lifecycle/lifecycle.ts'
@@ -335,10 +335,10 @@ export class Kernel {
 
   #resolve({ pack, scope }: Unit): Record<string, unknown> {
     const { guard, options } = this.#env
-    const services = new HeardServices(pack.name, guard, scope, options.frameTimeoutMs)
+    const heard = heardServices(pack.name, guard, scope, options.frameTimeoutMs)
     const find = ({ id }: ServiceToken<unknown>) => {
       const found = this.#services.get(id)
-      return found && services.of(found.token, found.impl)
+      return found && heard(found.token, found.impl)
     }
     const resolved: Record<string, unknown> = {}
     for (const [key, token] of Object.entries(pack.needs)) resolved[key] = find(token)

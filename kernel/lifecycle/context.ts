@@ -14,7 +14,7 @@ import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { fillDefaults, problems, stripUnknown } from '../schema.ts'
 import type { FenceRules } from '../storage/files.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
-import { GuardedItems, membersOf } from './faces.ts'
+import { guardedItems, membersOf } from './faces.ts'
 import { isTappable, ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Dispose } from './scope.ts'
@@ -114,7 +114,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     onAccountOf: (pack, what, work) => env.guard.run(pack, what, work),
     blame: (pack, what, error, facts) => env.guard.report(pack, what, error, facts)
   }
-  const guarded = new GuardedItems(accounts, frameTimeoutMs)
+  const guarded = guardedItems(accounts, frameTimeoutMs)
   const storeAt = <S extends StoreSpec>(spec: S, dir: string): StoreOf<S> => {
     use()
     const store = parts.storage.open(spec, { namespace: name, dir })
@@ -200,7 +200,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       const given = () => parts.points.entries(point.id) as readonly Contribution<T>[]
       const lists = derived(
         () => [given()],
-        () => guarded.lists(point, given())
+        () => guarded(point, given())
       )
       return {
         items: usable(() => lists().items),

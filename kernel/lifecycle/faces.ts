@@ -36,36 +36,24 @@ const originals = new WeakMap<object, object>()
 /** What a pack contributed, of an item that was collected. */
 export const asContributed = <T extends object>(item: T): T => (originals.get(item) as T | undefined) ?? item
 
-/** What one pack gets of the points that it collects. */
-export class GuardedItems {
-  readonly #accounts: Accounts
-  readonly #answerMs: number
-  /** By their items: an item is the same as long as it is there. */
-  readonly #faces = new WeakMap<object, { readonly point: string; readonly pack: string; readonly face: object }>()
+/**
+ * What one pack gets of the points that it collects; an item is the same as long as it is there. `answerMs`: time limit of functions that are
+ * awaited.
+ */
+export function guardedItems(accounts: Accounts, answerMs: number) {
+  const faces = new WeakMap<object, { readonly point: string; readonly pack: string; readonly face: object }>()
 
-  /** `answerMs`: time limit of functions that are awaited. */
-  constructor(accounts: Accounts, answerMs: number) {
-    this.#accounts = accounts
-    this.#answerMs = answerMs
-  }
-
-  lists<T>(point: ExtensionPoint<T>, given: readonly Contribution<T>[]) {
-    const entries = point.instead ? Object.freeze(given.map(each => this.#guarded(point, each))) : given
-    return { entries, items: Object.freeze(entries.map(({ item }) => item)) }
-  }
-
-  #guarded<T>(point: ExtensionPoint<T>, contribution: Contribution<T>): Contribution<T> {
-    const { pack, item } = contribution
-    if (typeof item !== 'object' || item === null) return contribution
-    const known = this.#faces.get(item)
-    const same = known?.point === point.id && known.pack === pack ? known.face : undefined
-    const face = same ?? this.#face(point, item, pack)
-    if (!same) this.#faces.set(item, { point: point.id, pack, face })
-    return {
-      pack,
-      item: face as T,
-      get signal() {
-        return contribution.signal
+  function guardedFunction(fn: Fn, instead: Fn, item: object, pack: string, what: string): Fn {
+    return (...args) => {
+      const failed = (error: unknown) => {
+        accounts.blame(pack, what, error)
+        return instead.apply(item, args)
+      }
+      try {
+        const answer = accounts.onAccountOf(pack, what, () => fn.apply(item, args))
+        return answer instanceof Promise ? inTime(answer, answerMs).catch(failed) : answer
+      } catch (error) {
+        return failed(error)
       }
     }
   }
@@ -74,30 +62,34 @@ export class GuardedItems {
    * The item with the functions that the point names in `instead` guarded: how long they hold the event loop is counted for the pack, what they
    * throw or reject with is its fault, as is a promise that does not settle in time, and never reaches whoever asks.
    */
-  #face({ id, instead = {} }: ExtensionPoint<unknown>, item: object, pack: string): object {
+  function guardedFace({ id, instead = {} }: ExtensionPoint<unknown>, item: object, pack: string): object {
+    const known = faces.get(item)
+    if (known?.point === id && known.pack === pack) return known.face
     const label = Object.getOwnPropertyDescriptor(item, 'name')?.value
     const face = faceOf(item, (fn, name) => {
       if (!(name in instead)) return fn.bind(item)
-      const what = `${name} of ${id}${typeof label === 'string' ? ` ${label}` : ''}`
-      return this.#function(fn, instead[name] as Fn, item, pack, what)
+      return guardedFunction(fn, instead[name] as Fn, item, pack, `${name} of ${id}${typeof label === 'string' ? ` ${label}` : ''}`)
     })
     originals.set(face, asContributed(item))
+    faces.set(item, { point: id, pack, face })
     return face
   }
 
-  #function(fn: Fn, instead: Fn, item: object, pack: string, what: string): Fn {
-    return (...args) => {
-      const failed = (error: unknown) => {
-        this.#accounts.blame(pack, what, error)
-        return instead.apply(item, args)
-      }
-      try {
-        const answer = this.#accounts.onAccountOf(pack, what, () => fn.apply(item, args))
-        return answer instanceof Promise ? inTime(answer, this.#answerMs).catch(failed) : answer
-      } catch (error) {
-        return failed(error)
+  function guarded<T>(point: ExtensionPoint<T>, contribution: Contribution<T>): Contribution<T> {
+    const { pack, item } = contribution
+    if (typeof item !== 'object' || item === null) return contribution
+    return {
+      pack,
+      item: guardedFace(point, item, pack) as T,
+      get signal() {
+        return contribution.signal
       }
     }
+  }
+
+  return <T>(point: ExtensionPoint<T>, given: readonly Contribution<T>[]) => {
+    const entries = point.instead ? Object.freeze(given.map(each => guarded(point, each))) : given
+    return { entries, items: Object.freeze(entries.map(({ item }) => item)) }
   }
 }
 
@@ -111,55 +103,24 @@ function sharedFace(service: object): object {
   return face
 }
 
-/** What one activation of a pack gets of the services that it uses. */
-export class HeardServices {
-  readonly #pack: string
-  readonly #guard: Guard
-  readonly #scope: Scope
-  readonly #awaitMs: number
-  /** By the service: it is the same object as long as it is there. */
-  readonly #faces = new WeakMap<object, object>()
-
-  /** Listeners leave with `scope`. `awaitMs`: time limit of those that are awaited. */
-  constructor(pack: string, guard: Guard, scope: Scope, awaitMs: number) {
-    this.#pack = pack
-    this.#guard = guard
-    this.#scope = scope
-    this.#awaitMs = awaitMs
-  }
-
-  /** The service as its provider made it, should it take no listeners. */
-  of({ id, listening }: ServiceToken<unknown>, service: unknown): unknown {
-    if (!listening || typeof service !== 'object' || service === null) return service
-    const face = this.#faces.get(service) ?? this.#face(service, id, listening)
-    this.#faces.set(service, face)
-    return face
-  }
-
-  /** The service, with the functions that `listening` names as this pack calls them. */
-  #face(service: object, id: string, listening: Listening): object {
-    const same = sharedFace(service) as Record<string, unknown>
-    const face: object = Object.create(same)
-    for (const [name, kind] of Object.entries(listening)) {
-      const take = Object.hasOwn(same, name) ? same[name] : undefined // what a stand-in of a test lacks, it may refuse to be asked for
-      if (kind && typeof take === 'function')
-        Object.defineProperty(face, name, { enumerable: true, value: this.#taking(take as Fn, `listener of ${id}.${name}`, kind) })
-    }
-    return face
-  }
+/**
+ * What one activation of a pack gets of the services that it uses: each as its provider made it, should it take no listeners, and the same object
+ * as long as it is there. Listeners leave with `scope`. `awaitMs`: time limit of those that are awaited.
+ */
+export function heardServices(pack: string, guard: Guard, scope: Scope, awaitMs: number) {
+  const faces = new WeakMap<object, object>()
 
   /** A function that takes a listener, or an object of several, as its last argument and answers its undo, or a promise of that. */
-  #taking(take: Fn, what: string, kind: 'notify' | 'promise'): Fn {
+  function taking(take: Fn, what: string, kind: 'notify' | 'promise'): Fn {
     const guarded =
       (fn: Fn, self?: object): Fn =>
       (...args) => {
         const run = () => fn.apply(self, args)
-        if (kind === 'notify') this.#guard.tell(this.#pack, what, run)
-        else return this.#guard.settle(this.#pack, what, run, this.#awaitMs, undefined)
+        return kind === 'notify' ? guard.tell(pack, what, run) : guard.settle(pack, what, run, awaitMs, undefined)
       }
-    const own = (undo: unknown) => this.#scope.ownUndo(undo as () => void)
+    const own = (undo: unknown) => scope.ownUndo(undo as () => void)
     const run: Fn = (...args) => {
-      if (this.#scope.closed) throw developerError('pack_inactive', this.#pack)
+      if (scope.closed) throw developerError('pack_inactive', pack)
       const given = args.at(-1)
       const isObject = typeof given === 'object' && given !== null
       if (!isObject) assertFunction(`the ${what}`, given)
@@ -169,5 +130,24 @@ export class HeardServices {
     }
     // Also of the server's side of a process: what it answers with is known by it.
     return take.constructor.name === 'AsyncFunction' ? async (...args) => await run(...args) : run
+  }
+
+  /** The service, with the functions that `listening` names as this pack calls them. */
+  function heard(service: object, id: string, listening: Listening): object {
+    const same = sharedFace(service) as Record<string, unknown>
+    const face: object = Object.create(same)
+    for (const [name, kind] of Object.entries(listening)) {
+      const take = Object.hasOwn(same, name) ? same[name] : undefined // what a stand-in of a test lacks, it may refuse to be asked for
+      if (kind && typeof take === 'function')
+        Object.defineProperty(face, name, { enumerable: true, value: taking(take as Fn, `listener of ${id}.${name}`, kind) })
+    }
+    return face
+  }
+
+  return ({ id, listening }: ServiceToken<unknown>, service: unknown): unknown => {
+    if (!listening || typeof service !== 'object' || service === null) return service
+    const face = faces.get(service) ?? heard(service, id, listening)
+    faces.set(service, face)
+    return face
   }
 }

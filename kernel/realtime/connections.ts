@@ -9,7 +9,7 @@ import { late, waitAtMost, yieldToLoop } from '../lifecycle/wait.ts'
 import { ClientConnection, type Keeper, messageOf, type Peer, type Transport } from './connection.ts'
 import { controlHandlers } from './control-frames.ts'
 import { onceKey } from './event-frame.ts'
-import { FrameQueue, Frames } from './frames.ts'
+import { Frames, frameQueue } from './frames.ts'
 import { replayLimit, type Watermark } from './journal.ts'
 import { type Realtime, Subscriptions } from './subscriptions.ts'
 import { LocalTransport, Sockets } from './transports.ts'
@@ -52,10 +52,10 @@ export class Connections {
         const { remoteAddress: remote_address = null } = req.socket
         const { 'user-agent': user_agent = null } = req.headers
         const connection = this.#begin(transport, { principal, remote_address, user_agent, relayed: false })
-        const queue = new FrameQueue(env, this.frames, connection, transport)
+        const receive = frameQueue(env, this.frames, connection, transport)
         // An oversized or broken message ends in an error event: ws closes that connection by itself.
         ws.on('error', err => env.log.debug({ err, connection: connection.id }, 'a socket failed'))
-        ws.on('message', (data: Buffer, binary) => queue.receive(data, binary)) // ws hands out buffers unless told otherwise
+        ws.on('message', (data: Buffer, binary) => receive(data, binary)) // ws hands out buffers unless told otherwise
       }
     })
   }
@@ -80,9 +80,9 @@ export class Connections {
     const { principal = inProcess, user_agent = null, remote_address = null } = client
     const connection = this.#begin(transport, { principal, remote_address, user_agent, relayed })
     connection.listen()
-    const queue = new FrameQueue(this.#env, this.frames, connection, transport)
+    const take = frameQueue(this.#env, this.frames, connection, transport)
     const receive = async (data: Buffer, binary: boolean) => {
-      if (connection.open) queue.receive(data, binary)
+      if (connection.open) take(data, binary)
       await transport.ready()
     }
     return {

@@ -151,66 +151,54 @@ export class Frames {
   }
 }
 
-/** The frames of one connection. */
-export class FrameQueue {
-  readonly #env: Environment
-  readonly #frames: Frames
-  readonly #connection: ClientConnection
-  readonly #transport: Transport
-  readonly #waiting: { readonly frame: RequestFrame; readonly size: number; readonly over: (() => void) | undefined }[] = []
-  #bytes = 0
-  #running = false
-  #paused = false
+/**
+ * Takes the messages of one connection, whose frames are answered one after the other. What is no frame is answered in its turn, too; the
+ * connection lives on.
+ */
+export function frameQueue(env: Environment, frames: Frames, connection: ClientConnection, transport: Transport) {
+  const waiting: { readonly frame: RequestFrame; readonly size: number; readonly over: (() => void) | undefined }[] = []
+  let waitingBytes = 0
+  let isRunning = false
+  let isPaused = false
 
-  constructor(env: Environment, frames: Frames, connection: ClientConnection, transport: Transport) {
-    this.#env = env
-    this.#frames = frames
-    this.#connection = connection
-    this.#transport = transport
+  const pause = (paused: boolean) => {
+    if (paused === isPaused) return
+    isPaused = paused
+    if (paused) transport.pause()
+    else transport.resume()
   }
-
-  /** Takes a message. What is no frame is answered in its turn, too; the connection lives on. */
-  receive(data: Buffer, binary: boolean): void {
-    const frame = (binary ? withBytes(data) : undefined) ?? parseFrame(data)
-    const over = this.#frames.arrived(frame, this.#connection)
-    this.#connection.listen()
-    this.#waiting.push({ frame, size: data.length, over })
-    this.#bytes += data.length
-    if (this.#waiting.length > maxWaiting || this.#bytes > maxWaitingBytes) this.#pause(true)
-    if (!this.#running) void this.#run()
-  }
-
-  async #run(): Promise<void> {
-    this.#running = true
-    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-      this.#bytes -= next.size
-      if (this.#waiting.length <= maxWaiting / 2 && this.#bytes <= maxWaitingBytes) this.#pause(false)
+  const run = async () => {
+    isRunning = true
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      waitingBytes -= next.size
+      if (waiting.length <= maxWaiting / 2 && waitingBytes <= maxWaitingBytes) pause(false)
       const others = yieldToLoop() // after a drop all clients say hello at once
       if (others) await others
-      if (!this.#connection.open) break
-      await this.#handle(next.frame, next.over)
+      if (!connection.open) break
+      await handle(next.frame, next.over)
     }
-    this.#running = false
+    isRunning = false
   }
-
-  async #handle(frame: RequestFrame, over: (() => void) | undefined): Promise<void> {
+  const handle = async (frame: RequestFrame, over: (() => void) | undefined) => {
     try {
-      const ack = await this.#frames.answer(frame, this.#connection)
+      const ack = await frames.answer(frame, connection)
       over?.()
       if (!ack) return
       const { code, msg, payload, details } = ack
-      this.#connection.send({ type: 'ack', id: frame.id, code, msg, payload, ...(details === undefined ? {} : { details }) })
-      if (ack.close) this.#connection.shut(1000, '')
+      connection.send({ type: 'ack', id: frame.id, code, msg, payload, ...(details === undefined ? {} : { details }) })
+      if (ack.close) connection.shut(1000, '')
     } catch (err) {
-      this.#env.log.error({ err, frame: frame.type }, 'an ack could not be sent')
+      env.log.error({ err, frame: frame.type }, 'an ack could not be sent')
     }
   }
-
-  #pause(paused: boolean): void {
-    if (paused === this.#paused) return
-    this.#paused = paused
-    if (paused) this.#transport.pause()
-    else this.#transport.resume()
+  return (data: Buffer, binary: boolean): void => {
+    const frame = (binary ? withBytes(data) : undefined) ?? parseFrame(data)
+    const over = frames.arrived(frame, connection)
+    connection.listen()
+    waiting.push({ frame, size: data.length, over })
+    waitingBytes += data.length
+    if (waiting.length > maxWaiting || waitingBytes > maxWaitingBytes) pause(true)
+    if (!isRunning) void run()
   }
 }
 

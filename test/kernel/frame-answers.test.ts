@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError, type Connection, defineFrame, defineOutFrame, definePack, errorSpec, PackAway, Type } from '../../kernel/index.ts'
-import { FrameQueue, type Frames } from '../../kernel/realtime/frames.ts'
+import { type Frames, frameQueue } from '../../kernel/realtime/frames.ts'
 import { startTestKernel, testEnvironment } from '../../kernel/testing.ts'
 
 const Gone = errorSpec('thing_gone', 40999, 'no such thing')
@@ -179,11 +179,11 @@ test('a client whose frames wait with more than a MiB is not read until they are
   } as unknown as Frames
   const connection = { open: true, listen: () => undefined, send: () => undefined } as never
   const transport = { pause: () => steps.push('pause'), resume: () => steps.push('resume') } as never
-  const queue = new FrameQueue(testEnvironment(), frames, connection, transport)
+  const receive = frameQueue(testEnvironment(), frames, connection, transport)
   const frame = Buffer.from(JSON.stringify({ type: 'x', payload: { text: 'x'.repeat(600 * 1024) } }))
   const passed = () => new Promise(resolve => setImmediate(resolve))
 
-  for (let n = 0; n < 3; n++) queue.receive(frame, false) // one is being answered, two wait
+  for (let n = 0; n < 3; n++) receive(frame, false) // one is being answered, two wait
   await passed()
   assert.deepEqual(steps, ['pause'])
   answers.shift()?.()

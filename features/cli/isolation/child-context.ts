@@ -14,7 +14,7 @@ import type {
   TapPoints,
   Undo
 } from '../../../kernel/index.ts'
-import { GuardedItems } from '../../../kernel/lifecycle/faces.ts'
+import { guardedItems } from '../../../kernel/lifecycle/faces.ts'
 import { Guard } from '../../../kernel/lifecycle/guard.ts'
 import type { Scope } from '../../../kernel/lifecycle/scope.ts'
 import { assertItem } from '../../../kernel/lifecycle/services.ts'
@@ -70,7 +70,7 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
     onAccountOf: (_pack, _what, work) => work(),
     blame: (pack, what, error, facts) => tell('blame', pack, what, error, facts)
   }
-  const guarded = new GuardedItems(accounts, answerMs)
+  const guarded = guardedItems(accounts, answerMs)
   const refuse = (what: string): never => {
     throw new Uncrossable(`ctx.${what}`, 'hangs on objects of the server: a pack that uses it cannot run in a process of its own')
   }
@@ -134,7 +134,7 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
     },
     collect<T>(point: ExtensionPoint<T>) {
       const { items, entries } = ask('collect', [point.id]) as Pick<Collection<T>, 'items' | 'entries'>
-      const lists = () => guarded.lists(point, entries())
+      const lists = () => guarded(point, entries())
       const what = `change listener of ${point.id}`
       return {
         ...(point.instead ? { items: () => lists().items, entries: () => lists().entries } : { items, entries }),
