@@ -97,7 +97,6 @@ export {
   tidy
 } from './schema.ts'
 export { nearest } from './spelling.ts'
-export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
 export {
   checkStoreId,
   type Fence,

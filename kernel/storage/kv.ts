@@ -12,10 +12,9 @@ import type { StoreSpec } from '../contract.ts'
 import { developerError, notSaved, unsaved } from '../errors.ts'
 import { inOrder, late, waitAtMost, yieldToLoop } from '../lifecycle/wait.ts'
 import type { Logger } from '../log/log.ts'
-import { codecOf } from './codec.ts'
 import { quarantineFile, unlessMissing } from './files.ts'
 import { withLock } from './lock.ts'
-import type { KvStore } from './ports.ts'
+import { codecOf, type KvStore } from './ports.ts'
 
 interface KvTimes {
   /** Longest time a request may take, waiting for other processes included. */

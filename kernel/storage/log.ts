@@ -3,11 +3,10 @@ import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { developerError, notSaved, unsaved } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
-import { type Codec, codecOf, type Decoded } from './codec.ts'
 import { fileOf, idsBelow, type StoreParts, storing } from './files.ts'
 import { LineFiles } from './line-file.ts'
 import { isCompleteRecord, type Line, maxLineBytes } from './line-reader.ts'
-import type { LogEntry, LogPositions, LogRange, LogStore } from './ports.ts'
+import { type Codec, codecOf, type Decoded, type LogEntry, type LogPositions, type LogRange, type LogStore } from './ports.ts'
 
 /** Bytes of one write, and of what may wait for a slow disk per file before appends are refused. */
 const groupBytes = 4 * 1024 * 1024

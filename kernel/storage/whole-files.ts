@@ -8,7 +8,6 @@ import { Readable } from 'node:stream'
 import type { StoreSpec } from '../contract.ts'
 import { unsaved } from '../errors.ts'
 import { KeyedQueue } from '../lifecycle/wait.ts'
-import { type Codec, codecOf } from './codec.ts'
 import {
   ensureDir,
   type Fence,
@@ -25,7 +24,7 @@ import {
   unlessMissing
 } from './files.ts'
 import { type Lock, withLock } from './lock.ts'
-import { BlobMissing, type BlobStore, BlobTooLarge, type DocumentStore } from './ports.ts'
+import { BlobMissing, type BlobStore, BlobTooLarge, type Codec, codecOf, type DocumentStore } from './ports.ts'
 import { sweepAbandoned, temporaryName } from './process-life.ts'
 
 /** What all puts may hold while they wait for a slow disk, in UTF-16 units, before further ones are refused. */
