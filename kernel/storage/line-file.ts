@@ -19,7 +19,7 @@ import {
   syncDir,
   writeBytes
 } from './files.ts'
-import { DamagedLines, goodEnd, type Line, LineReader } from './line-reader.ts'
+import { goodEnd, type Line, LineReader } from './line-reader.ts'
 import { ThisThread } from './look.ts'
 
 interface LineFilesOptions {
@@ -200,9 +200,20 @@ export class LineFiles {
     return this.#queue.run(file, () => LineReader.open(this.#files, file, this.#acknowledged(file)))
   }
 
-  /** For the lines that a reading cannot use; the caller reports them at its end. */
-  damagedLines(file: string): DamagedLines {
-    return new DamagedLines(file, this.#options.warn)
+  /** For the lines that a reading cannot use, which stay where they are; `report` tells of them at its end, if there were any. */
+  damagedLines(file: string) {
+    let first: { readonly first_byte: number; readonly reason: string } | undefined
+    const damaged = {
+      count: 0,
+      add({ start }: Line, reason: string): void {
+        damaged.count++
+        first ??= { first_byte: start, reason }
+      },
+      report: (): void => {
+        if (first) this.#options.warn(file, 'damaged lines skipped', { count: damaged.count, ...first })
+      }
+    }
+    return damaged
   }
 
   /** Where the next line will begin; 0 when there is no file. */

@@ -1,6 +1,6 @@
 /**
  * Reading the lines of a file: forwards or backwards, in batches, and by offsets, for many at once. One chunk of the file is in memory, or a line
- * that is longer. Lines that could not be used are told once per reading.
+ * that is longer.
  */
 import type { Stats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -208,31 +208,6 @@ export async function goodEnd(handle: FileHandle, size: number): Promise<{ reado
 /** Whether a line without newline is a whole record all the same. A torn object never parses; a torn number could, so it does not count. */
 export function isCompleteRecord(text: string): boolean {
   return text.startsWith('{') && jsonOf(text) !== undefined
-}
-
-type Warn = (file: string, text: string, fields: object) => void
-
-/** The damaged lines that one reading of a file met. They stay where they are. */
-export class DamagedLines {
-  readonly #file: string
-  readonly #warn: Warn
-  #first: { first_byte: number; reason: string } | undefined
-  count = 0
-
-  constructor(file: string, warn: Warn) {
-    this.#file = file
-    this.#warn = warn
-  }
-
-  add({ start }: Line, reason: string): void {
-    this.count++
-    this.#first ??= { first_byte: start, reason }
-  }
-
-  /** At the end of the reading. Does nothing when there was no damage. */
-  report(): void {
-    if (this.#first) this.#warn(this.#file, 'damaged lines skipped', { count: this.count, ...this.#first })
-  }
 }
 
 const groupBytes = 256 * 1024
