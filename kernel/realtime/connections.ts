@@ -7,7 +7,7 @@ import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { late, waitAtMost, yieldToLoop } from '../lifecycle/wait.ts'
 import { ClientConnection, type Keeper, messageOf, type Peer, type Transport } from './connection.ts'
-import { controlHandlers } from './control-frames.ts'
+import { controlFrames } from './control-frames.ts'
 import { onceKey } from './event-frame.ts'
 import { Frames, frameQueue } from './frames.ts'
 import { replayLimit, type Watermark } from './journal.ts'
@@ -38,7 +38,7 @@ export class Connections {
     this.#open = fanout.connections
     const subscriptions = new Subscriptions(env, realtime, () => this.elsewhere?.others === true)
     this.#subscriptions = subscriptions
-    this.frames = new Frames(env, controlHandlers(subscriptions, realtime), subscriptions)
+    this.frames = new Frames(env, controlFrames(subscriptions, realtime), subscriptions)
     subscriptions.standing = (connection, frame) => this.frames.again(connection, frame)
     this.#keeper = {
       subscribe: async (connection, session_id, filter) => (await subscriptions.subscribe(connection, session_id, { filter })).found,
@@ -122,9 +122,9 @@ export class Connections {
 
   /** The session is deleted: its subscriptions end without a word to clients. */
   endSubscriptions(session_id: string): void {
-    this.#realtime.table.fanout.end(session_id)
     for (const connection of this.#open) {
       if (connection.relayed && connection.subscribed(session_id)) connection.send({ type: sessionGone, session_id })
+      this.#realtime.table.fanout.unsubscribe(session_id, connection)
       connection.forget(session_id)
       connection.forgetStanding(session_id)
     }

@@ -94,20 +94,10 @@ type Fields = Readonly<Record<string, unknown>>
 /** Answers the payload of the ack. `standing`: frames that are answered again before a subscription begins. */
 type CoreHandler = (payload: Fields, connection: ClientConnection, standing: readonly StandingFrame[]) => Promise<object>
 
-/** A frame that the kernel itself answers. */
-export interface CoreFrame {
-  /** As it is now; the payload is checked against it. */
-  spec(): FrameSpec
-  readonly answer: CoreHandler
-  /**
-   * The frame came, with a payload that nobody has checked; it may wait for its turn. What this answers is called when the frame was
-   * answered, or refused.
-   */
-  arrived?(payload: unknown, connection: ClientConnection): () => void
-}
+export type ControlFrames = ReturnType<typeof controlFrames>
 
-/** The kernel's own frames by type. */
-export function controlHandlers(subscriptions: Subscriptions, { gate, subject }: Realtime): ReadonlyMap<string, CoreFrame> {
+/** The frames that the kernel itself answers. */
+export function controlFrames(subscriptions: Subscriptions, { gate, subject }: Realtime) {
   async function subscribeAll(
     connection: ClientConnection,
     ids: readonly string[],
@@ -142,7 +132,7 @@ export function controlHandlers(subscriptions: Subscriptions, { gate, subject }:
   }
 
   // Clients drop numbers below the last one they saw, so no event of these sessions may overtake the replay.
-  const arrived: CoreFrame['arrived'] = (given, connection) => {
+  function arrived(given: unknown, connection: ClientConnection): () => void {
     const payload = asFields(given)
     const ids = [...cursorsOf(asStrings(payload.subscriptions ?? payload.session_ids), asFields(payload.cursors)).keys()]
     for (const id of ids) connection.await(id)
@@ -166,12 +156,16 @@ export function controlHandlers(subscriptions: Subscriptions, { gate, subject }:
       return { accepted: [], not_found: [], resync_required: [] }
     }
   }
-  return new Map(
-    Object.entries(answers).map(([type, answer]) => [
-      type,
-      { spec: () => coreFrames(subject()).find(spec => spec.type === type)!, answer, ...(type === unsubscribe.type ? {} : { arrived }) }
-    ])
-  )
+  return {
+    /** As it is now; the payload is checked against it. Undefined: the frame is not the kernel's. */
+    spec: (type: string) => coreFrames(subject()).find(spec => spec.type === type),
+    answer: ({ type }: FrameSpec, ...input: Parameters<CoreHandler>) => answers[type]!(...input),
+    /**
+     * The frame came, with a payload that nobody has checked; it may wait for its turn. What this answers is called when the frame was
+     * answered, or refused.
+     */
+    arrived
+  }
 }
 
 function cursorsOf(ids: readonly string[], given: Fields): Map<string, Cursor> {

@@ -25,12 +25,7 @@ export class Fanout {
   unsubscribe(session_id: string, connection: ClientConnection): void {
     const receivers = this.#subscribers.get(session_id)
     receivers?.delete(connection)
-    if (receivers?.size === 0) this.end(session_id)
-  }
-
-  /** Ends all subscriptions of a session. */
-  end(session_id: string): void {
-    this.#subscribers.delete(session_id)
+    if (receivers?.size === 0) this.#subscribers.delete(session_id)
   }
 
   subscribers(session_id: string): number {

@@ -20,7 +20,7 @@ import { firstAbort, untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import type { FrameHandler } from '../pack.ts'
 import { type TObject, tidy } from '../schema.ts'
 import type { ClientConnection, Transport } from './connection.ts'
-import type { CoreFrame } from './control-frames.ts'
+import type { ControlFrames } from './control-frames.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 /** A well-formed request frame. */
@@ -46,11 +46,11 @@ const maxWaitingBytes = 1024 * 1024
 /** What answers the frames of all connections. */
 export class Frames {
   readonly #env: Environment
-  readonly #core: ReadonlyMap<string, CoreFrame>
+  readonly #core: ControlFrames
   readonly #subscriptions: Subscriptions
   #mounted: ReadonlyMap<string, MountedFrame> = new Map()
 
-  constructor(env: Environment, core: ReadonlyMap<string, CoreFrame>, subscriptions: Subscriptions) {
+  constructor(env: Environment, core: ControlFrames, subscriptions: Subscriptions) {
     this.#env = env
     this.#core = core
     this.#subscriptions = subscriptions
@@ -61,14 +61,14 @@ export class Frames {
     this.#mounted = new Map(frames.map(frame => [frame.spec.type, frame]))
   }
 
-  /** See `CoreFrame.arrived`. */
+  /** See `controlFrames`. */
   arrived(frame: RequestFrame, connection: ClientConnection): (() => void) | undefined {
-    return frame.refused ? undefined : this.#core.get(frame.type)?.arrived?.(frame.payload, connection)
+    return !frame.refused && this.#core.spec(frame.type) ? this.#core.arrived(frame.payload, connection) : undefined
   }
 
   /** Undefined: no ack. */
   async answer(frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {
-    const core = this.#core.get(frame.type)
+    const core = this.#core.spec(frame.type)
     const mounted = core ? undefined : this.#mounted.get(frame.type)
     try {
       if (frame.refused) throw invalid([frame.refused])
@@ -83,7 +83,7 @@ export class Frames {
       if (!core) throw unknownType(frame)
       requireScope(connection.principal)
       const standing = standingIn(frame, connection)
-      return { code: 0, msg: 'success', payload: await core.answer(checked(core.spec(), frame), connection, standing) }
+      return { code: 0, msg: 'success', payload: await this.#core.answer(core, checked(core, frame), connection, standing) }
     } catch (thrown) {
       const err = refusedByDisk(thrown) ?? thrown
       if (AppError.is(err)) {

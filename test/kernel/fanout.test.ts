@@ -50,7 +50,7 @@ test('who leaves gets what was handed over before, who comes does not', () => {
   fanout.deliver(frame('second'))
   fanout.unsubscribe('s1', one.client)
   fanout.deliver(frame('third'))
-  fanout.end('s1')
+  fanout.unsubscribe('s1', late.client)
   assert.deepEqual([one.got, late.got, fanout.subscribers('s1')], [['first', 'second'], ['second', 'third'], 0])
 })
 
