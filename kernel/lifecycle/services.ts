@@ -109,26 +109,9 @@ export interface Collection<T> {
   onChange(listener: () => void): () => void
 }
 
-class Entry implements Contribution<unknown> {
-  readonly pack: string
-  readonly item: unknown
+interface Entry extends Contribution<unknown> {
   /** When the pack of the item was activated. */
   readonly order: number
-  readonly #end = new LazySignal()
-
-  constructor(pack: string, order: number, item: unknown) {
-    this.pack = pack
-    this.order = order
-    this.item = item
-  }
-
-  get signal(): AbortSignal {
-    return this.#end.signal
-  }
-
-  withdraw(): void {
-    this.#end.abort(() => developerError('pack_inactive', this.pack))
-  }
 }
 
 /**
@@ -156,7 +139,15 @@ export class PointTable {
   /** Adds an item; returns its withdrawal. */
   add(id: string, pack: string, order: number, item: unknown): () => void {
     const point = this.#point(id)
-    const entry = new Entry(pack, order, item)
+    const end = new LazySignal()
+    const entry: Entry = {
+      pack,
+      order,
+      item,
+      get signal() {
+        return end.signal
+      }
+    }
     const at = point.entries.findIndex(other => other.order > order)
     this.#change(point, point.entries.toSpliced(at < 0 ? point.entries.length : at, 0, entry))
     return () => {
@@ -165,7 +156,7 @@ export class PointTable {
         point,
         point.entries.filter(other => other !== entry)
       )
-      entry.withdraw()
+      end.abort(() => developerError('pack_inactive', pack))
     }
   }
 

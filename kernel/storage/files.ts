@@ -111,24 +111,18 @@ export class FenceRules implements Fences {
   }
 
   of(file: string): Fence | undefined {
+    const what = 'rule of fences'
     for (const rule of this.#rules) {
-      const fence = this.#ask(rule, file)
-      if (!fence) continue
-      rule.isUsed = true
-      return fence
+      try {
+        const fence = this.#guard.run(rule.pack, what, () => rule.of(file))
+        rule.isUsed ||= fence !== undefined
+        if (fence) return fence
+      } catch (cause) {
+        this.#guard.report(rule.pack, what, cause)
+        if (rule.isUsed) throw unsaved(`whether another server has taken over ${basename(file)} cannot be told`, cause)
+      }
     }
     return undefined
-  }
-
-  #ask({ pack, of, isUsed }: FenceRule, file: string): Fence | undefined {
-    const what = 'rule of fences'
-    try {
-      return this.#guard.run(pack, what, () => of(file))
-    } catch (cause) {
-      this.#guard.report(pack, what, cause)
-      if (!isUsed) return undefined
-      throw unsaved(`whether another server has taken over ${basename(file)} cannot be told`, cause)
-    }
   }
 }
 

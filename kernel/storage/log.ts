@@ -140,15 +140,11 @@ export class Logs {
       } finally {
         await reader.close()
         damaged.report()
-        this.#tellNewer(file, newer)
+        if (newer > 0) this.#options.log.warn({ file: this.#name(file), count: newer }, 'log records of a newer version skipped')
       }
     } catch (error) {
       throw notSaved(this.#name(file), error)
     }
-  }
-
-  #tellNewer(file: string, count: number): void {
-    if (count > 0) this.#options.log.warn({ file: this.#name(file), count }, 'log records of a newer version skipped')
   }
 
   #warn(file: string, text: string, fields: object): void {
