@@ -164,7 +164,7 @@ export class Kernel {
     await this.#lifecycle.settle()
     this.#checkRequired()
     const server = createServer(this.#http.handler)
-    onUpgrade(server, (req, socket, head) => this.hub.clients.upgrade(req, socket, head))
+    onUpgrade(server, this.hub.clients.upgrade)
     this.#server = server
     const { host, port } = this.#env.options
     const bound = await listen(server, host, port)

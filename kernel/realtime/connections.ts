@@ -12,19 +12,19 @@ import { onceKey } from './event-frame.ts'
 import { Frames, frameQueue } from './frames.ts'
 import { replayLimit, type Watermark } from './journal.ts'
 import { type Realtime, Subscriptions } from './subscriptions.ts'
-import { LocalTransport, Sockets } from './transports.ts'
+import { LocalTransport, onSocket } from './transports.ts'
 import type { ConnectionInfo, LocalClient, LocalConnection } from './types.ts'
 
 export class Connections {
   /** See `Relays.setElsewhere`. */
   elsewhere: Elsewhere | undefined
   readonly frames: Frames
+  /** Handler of the HTTP server's `upgrade` event. */
+  readonly upgrade: (req: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly #env: Environment
   readonly #realtime: Realtime
   readonly #keeper: Keeper
   readonly #subscriptions: Subscriptions
-  /** Private: what the package declares of the kernel must not need the types of ws. */
-  readonly #sockets: Sockets
   /** In order of arrival. */
   readonly #open: Set<ClientConnection>
   /** Connections that are closing, and slots being closed. */
@@ -45,7 +45,7 @@ export class Connections {
       remote: connection => this.elsewhere?.remote(connection, this.#portsOf(connection)),
       ended: connection => this.#end(connection)
     }
-    this.#sockets = new Sockets(env, {
+    this.upgrade = onSocket(env, {
       gate: realtime.gate,
       closing: () => this.#closing !== undefined,
       accept: (ws, transport, principal, req) => {
@@ -58,11 +58,6 @@ export class Connections {
         ws.on('message', (data: Buffer, binary) => receive(data, binary)) // ws hands out buffers unless told otherwise
       }
     })
-  }
-
-  /** Handler of the HTTP server's `upgrade` event. */
-  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-    this.#sockets.upgrade(req, socket, head)
   }
 
   /** Open connections, oldest first. */

@@ -34,26 +34,11 @@ interface SocketsOptions {
   closing(): boolean
 }
 
-export class Sockets {
-  readonly #env: Environment
-  readonly #options: SocketsOptions
-  #server: Promise<WebSocketServer> | undefined
+/** Handler of the HTTP server's `upgrade` event: checks path, ban, Host, Origin and credential in this order; refusals are raw HTTP. */
+export function onSocket(env: Environment, { gate, accept, closing }: SocketsOptions) {
+  let loaded: Promise<WebSocketServer> | undefined
 
-  constructor(env: Environment, options: SocketsOptions) {
-    this.#env = env
-    this.#options = options
-  }
-
-  /** Handler of the HTTP server's `upgrade` event: checks path, ban, Host, Origin and credential in this order; refusals are raw HTTP. */
-  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-    this.#upgrade(req, socket, head).catch(err => {
-      this.#env.log.error({ err }, 'an upgrade failed')
-      socket.destroy()
-    })
-  }
-
-  async #upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const { closing, accept } = this.#options
+  async function upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const ignore = () => undefined // a client that goes away while we check it is no failure of ours
     socket.on('error', ignore)
     if (closing() || !isSocketPath(req.url)) {
@@ -62,13 +47,13 @@ export class Sockets {
     }
     const others = yieldToLoop() // after a drop all clients come back at once
     if (others) await others
-    const judged = await this.#judge(req)
+    const judged = await judge(req)
     if (judged instanceof AppError) {
-      this.#refuse(socket, judged)
+      refuse(socket, judged)
       return
     }
-    this.#server ??= this.#load()
-    const server = await this.#server
+    loaded ??= load()
+    const server = await loaded
     if (closing() || socket.destroyed) {
       socket.destroy()
       return
@@ -83,9 +68,8 @@ export class Sockets {
   }
 
   /** With the first client, so that the server is ready sooner. */
-  async #load(): Promise<WebSocketServer> {
+  async function load(): Promise<WebSocketServer> {
     const { WebSocketServer: Server } = await import('ws')
-    const { gate } = this.#options
     return new Server({
       noServer: true,
       clientTracking: false,
@@ -96,23 +80,22 @@ export class Sockets {
     })
   }
 
-  async #judge(req: IncomingMessage): Promise<Principal | AppError> {
-    const { gate } = this.#options
+  async function judge(req: IncomingMessage): Promise<Principal | AppError> {
     try {
       const { refusal, origin } = gate.check(req)
       if (refusal) return refusal
       if (origin === 'refused') return new AppError(HostRefused, { message: 'origin not allowed' })
       return (await gate.authenticateSocket(req)) ?? new AppError(Unauthorized)
     } catch (err) {
-      this.#env.log.error({ err }, 'an upgrade could not be checked')
+      env.log.error({ err }, 'an upgrade could not be checked')
       return new AppError({ ...InternalError, status: 500 })
     }
   }
 
-  #refuse(socket: Duplex, { spec, message }: AppError): void {
-    const body = JSON.stringify({ code: spec.code, msg: message, data: null, request_id: this.#env.newId() })
+  function refuse(socket: Duplex, { spec, message }: AppError): void {
+    const body = JSON.stringify({ code: spec.code, msg: message, data: null, request_id: env.newId() })
     const headers = {
-      ...this.#options.gate.securityHeaders,
+      ...gate.securityHeaders,
       connection: 'close',
       'content-type': 'application/json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body))
@@ -120,6 +103,13 @@ export class Sockets {
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
     socket.once('finish', () => socket.destroy())
     socket.end([`HTTP/1.1 ${spec.status} ${STATUS_CODES[spec.status]}`, ...lines, '', body].join('\r\n'))
+  }
+
+  return (req: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    upgrade(req, socket, head).catch(err => {
+      env.log.error({ err }, 'an upgrade failed')
+      socket.destroy()
+    })
   }
 }
 
