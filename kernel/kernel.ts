@@ -36,16 +36,6 @@ export interface Address {
   readonly url: string
 }
 
-/** Counts of what packs have registered, for leak checks. */
-export interface Inspection {
-  readonly routes: string[]
-  readonly services: string[]
-  readonly events: string[]
-  readonly frames: string[]
-  readonly taps: number
-  readonly items: number
-}
-
 /** What the kernel itself answers and sends, so that no pack takes it over. */
 const kernelSurface: Surface = {
   pack: 'the kernel',
@@ -251,7 +241,8 @@ export class Kernel {
     return this.#declarations
   }
 
-  inspect(): Inspection {
+  /** What packs have registered, for leak checks. */
+  inspect() {
     const { routes, events, frames } = this.#registry.wire()
     return {
       routes: routes.map(({ spec }) => `${spec.method} ${spec.path}`).sort(),

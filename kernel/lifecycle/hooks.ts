@@ -103,9 +103,8 @@ interface AnyHook {
   readonly name?: string | undefined
   readonly taps: { name: string; fn: Fn; stage?: number }[]
   tap(options: { name: string; stage?: number }, fn: Fn): void
-}
-interface AnyAsyncHook extends AnyHook {
-  tapPromise(options: { name: string; stage?: number }, fn: (...args: never[]) => Promise<unknown>): void
+  /** Of asynchronous hooks. */
+  tapPromise(options: { name: string; stage?: number }, fn: Fn): void
 }
 
 /** The hooks behind the points. */
@@ -254,7 +253,7 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, owner: T
   const run = isAsync ? (...args: never[]) => later(args) : (...args: never[]) => atOnce(args)
   owned.set(run, tap)
   const tapOptions = { name: options.name ?? pack, ...(options.stage === undefined ? {} : { stage: options.stage }) }
-  if (isAsync) (hook as AnyAsyncHook).tapPromise(tapOptions, run as (...args: never[]) => Promise<unknown>)
+  if (isAsync) hook.tapPromise(tapOptions, run)
   else hook.tap(tapOptions, run)
   tapped.add(hook)
   return () => {
