@@ -17,7 +17,7 @@ import type { Storage, StoreOf } from '../storage/ports.ts'
 import { guardedItems, membersOf } from './faces.ts'
 import { isTappable, ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
 import type { Lifecycle } from './lifecycle.ts'
-import type { Dispose } from './scope.ts'
+import { type Dispose, startChild, startTimer } from './scope.ts'
 import {
   type Accounts,
   assertItem,
@@ -28,7 +28,6 @@ import {
   type ServiceToken
 } from './services.ts'
 import type { AnySlot } from './slot.ts'
-import { startChild, startTimer } from './started.ts'
 import type { Registrations, Unit } from './unit.ts'
 import { waitAtMost } from './wait.ts'
 
