@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { AppError, binary, definePack, defineRoute, errorSpec, KernelInfo, type RequestInfo, Type } from '../../kernel/index.ts'
+import { AppError, binary, definePack, defineRoute, errorSpec, KernelInfo, Relays, type RequestInfo, Type } from '../../kernel/index.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 
 const TooMany = errorSpec('too_many', 40977, 'too many')
@@ -186,4 +186,43 @@ test('a tap before a request that fails is put down to its pack and ends the req
   assert.equal((await call(whoAmI)).code, 50001)
   const faults = Object.fromEntries(kernel.features().map(({ name, meta }) => [name, meta.faults?.count]))
   assert.deepEqual(faults, { watch: 1, who: undefined })
+})
+
+test('what is asked from inside about a session that another server has is answered there, with an envelope or with bytes', async t => {
+  const params = Type.Object({ session_id: Type.String() })
+  const path = '/api/v1/sessions/{session_id}/notes'
+  const note = defineRoute({ method: 'POST', path, summary: 'x', params, body: Type.Object({ text: Type.String() }), data: Type.String() })
+  const read = defineRoute({ method: 'GET', path, summary: 'x', params, data: Type.Null(), binary: { types: ['text/plain'] } })
+  const asked: unknown[] = []
+  const there = async ({ method, url, headers, principal }: Omit<RequestInfo, 'stream'>, body: Readable | Buffer | undefined) => {
+    asked.push([method, url, headers['content-type'], principal.kind, body instanceof Buffer ? String(body) : undefined])
+    if (method === 'GET') return { status: 200, headers: { 'content-type': 'text/plain', 'x-lines': 1 }, body: Readable.from(['far']) }
+    const envelope = JSON.stringify({ code: 0, msg: 'success', data: 'there', request_id: 'r' })
+    return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: Readable.from([Buffer.from(envelope)]) }
+  }
+  const others = definePack({
+    name: 'others',
+    needs: { relays: Relays },
+    setup: (ctx, { relays }) => {
+      const way = async (session_id: string) => (session_id === 'far' ? { relay: there } : undefined)
+      relays.setElsewhere({ others: true, way, remote: () => assert.fail('nobody connects') })
+      ctx.own(() => relays.setElsewhere(undefined))
+      ctx.route(note, () => 'here')
+      ctx.route(read, () => null)
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [others] })
+  const body = { text: 'hello' }
+
+  assert.equal((await kernel.inject(note, { params: { session_id: 'near' }, body })).data, 'here')
+  assert.equal((await kernel.inject(note, { params: { session_id: 'far' }, body })).data, 'there')
+  const { bytes, status } = await kernel.inject(read, { params: { session_id: 'far' } })
+
+  assert.ok(bytes && 'stream' in bytes)
+  assert.deepEqual([status, bytes.type, bytes.headers], [200, 'text/plain', { 'x-lines': '1' }])
+  assert.equal(String(await buffer(bytes.stream)), 'far')
+  assert.deepEqual(asked, [
+    ['POST', '/api/v1/sessions/far/notes', 'application/json', 'in-process', '{"text":"hello"}'],
+    ['GET', '/api/v1/sessions/far/notes', undefined, 'in-process', undefined]
+  ])
 })
