@@ -179,7 +179,7 @@ export class JournalFile implements Journal {
   }
 
   async #create(): Promise<void> {
-    await this.#replaced(this.#lines.append(this.#path, [headerLine(this.#header)], 'empty'))
+    await this.#replaced(this.#lines.append(this.#path, () => [headerLine(this.#header)], { end: 0, size: 0 }))
     this.#events = 0
     this.#state = 'ok'
   }
@@ -187,7 +187,7 @@ export class JournalFile implements Journal {
   async #write(lines: readonly Uint8Array[], first: number): Promise<void> {
     if (this.#state === 'replace') await this.#restart(first)
     if (this.#state === 'repair') await this.#repair()
-    const end = await this.#lines.append(this.#path, lines, { end: this.#end, size: this.#size })
+    const end = await this.#lines.append(this.#path, () => lines, { end: this.#end, size: this.#size })
     for (const line of lines) {
       this.#starts.push(this.#end)
       this.#end += line.length

@@ -84,15 +84,15 @@ export class LineFiles {
    * `kill -9` (with `flush: 'each'` a power loss, too). When it rejects, nothing of them is in the file or comes back later.
    *
    * `known`, as the last call or a reading told it: what follows the good lines is cut, and a file that somebody else has written to or
-   * removed is refused. `empty`: the file must be empty or missing. Without it the tail is repaired: a last line that only lacks its
+   * removed is refused; of 0 bytes: the file must be empty or missing. Without it the tail is repaired: a last line that only lacks its
    * newline stays.
    *
-   * A function is asked for the lines when it is their turn and what runs now is through: what that appends can go with them.
+   * `take` is asked for the lines when it is their turn and what runs now is through: what that appends can go with them.
    */
-  append(file: string, given: readonly Uint8Array[] | (() => readonly Uint8Array[]), known?: KnownEnd | 'empty'): Promise<number> {
+  append(file: string, take: () => readonly Uint8Array[], known?: KnownEnd): Promise<number> {
     return this.#queue.run(file, async () => {
-      if (typeof given === 'function') await null
-      const lines = typeof given === 'function' ? given() : given
+      await null
+      const lines = take()
       const fence = this.#options.fenceOf?.(file)
       const opened = this.#kept(file, known, fence) ?? (await this.#get(file, known, fence))
       try {
@@ -235,18 +235,17 @@ export class LineFiles {
   }
 
   /** The file as the last append left it, unless something came in between. */
-  #kept(file: string, known: KnownEnd | 'empty' | undefined, fence: Fence | undefined): OpenFile | undefined {
+  #kept(file: string, known: KnownEnd | undefined, fence: Fence | undefined): OpenFile | undefined {
     const kept = this.#open.get(file)
     if (!kept || kept.fence !== fence) return undefined
-    const isMeant = known === undefined || kept.end === (known === 'empty' ? 0 : known.end)
-    if (!isMeant || !isOurs(kept)) return undefined
+    if ((known && kept.end !== known.end) || !isOurs(kept)) return undefined
     this.#open.delete(file)
     this.#open.set(file, kept)
     return kept
   }
 
   /** Opens it, anew where it is open. */
-  async #get(file: string, known: KnownEnd | 'empty' | undefined, fence: Fence | undefined): Promise<OpenFile> {
+  async #get(file: string, known: KnownEnd | undefined, fence: Fence | undefined): Promise<OpenFile> {
     await this.#close(file)
     const opened = await this.#make(file, known, fence)
     this.#open.set(file, opened)
@@ -254,7 +253,7 @@ export class LineFiles {
     return opened
   }
 
-  async #make(file: string, known: KnownEnd | 'empty' | undefined, fence: Fence | undefined): Promise<OpenFile> {
+  async #make(file: string, known: KnownEnd | undefined, fence: Fence | undefined): Promise<OpenFile> {
     const handle = await this.#openAppend(file, known)
     try {
       await fence?.check()
@@ -274,17 +273,21 @@ export class LineFiles {
     }
   }
 
-  async #openAppend(file: string, known: KnownEnd | 'empty' | undefined): Promise<FileHandle> {
-    if (typeof known === 'object') return this.#files.open(file, constants.O_RDWR | constants.O_APPEND)
+  async #openAppend(file: string, known: KnownEnd | undefined): Promise<FileHandle> {
+    if (known && known.end > 0) return this.#files.open(file, constants.O_RDWR | constants.O_APPEND)
     return await inDir(dirname(file), () => this.#files.open(file, 'a+', 0o600), this.#files)
   }
 
-  async #goodEnd(file: string, handle: FileHandle, size: number, known: KnownEnd | 'empty' | undefined): Promise<number> {
+  /** Without a known end, a last line that never got its newline gets it now when it is complete JSON of an object. */
+  async #goodEnd(file: string, handle: FileHandle, size: number, known: KnownEnd | undefined): Promise<number> {
     const cutTo = this.#cutTo.get(file)
     if (cutTo !== undefined && cutTo <= size) return cutTo
-    if (known === undefined) return repairTail(handle, size)
-    if (known === 'empty' && size === 0) return 0
-    if (known !== 'empty' && size >= known.end && (size === known.size || size === known.end)) return known.end
+    if (!known) {
+      const { end, lacksNewline } = await goodEnd(handle, size)
+      if (lacksNewline) await handle.appendFile('\n')
+      return end
+    }
+    if (size >= known.end && (size === known.size || size === known.end)) return known.end
     throw unsaved('the file was changed by somebody else')
   }
 
@@ -354,11 +357,4 @@ export class LineFiles {
 function isOurs({ handle, end }: OpenFile): boolean {
   const { nlink, size } = fstatSync(handle.fd)
   return nlink > 0 && size === end
-}
-
-/** Where the good lines end: a last line that never got its newline gets it now when it is complete JSON of an object. */
-async function repairTail(handle: FileHandle, size: number): Promise<number> {
-  const { end, lacksNewline } = await goodEnd(handle, size)
-  if (lacksNewline) await handle.appendFile('\n')
-  return end
 }
