@@ -120,11 +120,6 @@ export class Stream {
 
   async #open(): Promise<Journal> {
     const journal = await this.#table.openJournal(this.id)
-    this.#begin(journal)
-    return journal
-  }
-
-  #begin(journal: Journal): void {
     this.#journal = journal
     this.#seq = journal.seq
     this.#delivered = journal.seq
@@ -134,6 +129,7 @@ export class Stream {
     }
     for (; this.#earlyGap > 0; this.#earlyGap--) this.#leaveOut()
     if (!this.kept && this.idle) this.#table.release(this)
+    return journal
   }
 
   #take(journal: Journal, draft: Draft): void {
