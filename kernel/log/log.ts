@@ -24,7 +24,7 @@ export interface LogOptions {
 
 /** The root logger of a home; `log.child({ pack })` makes a pack's own. `file`: absolute path, used unless the options say otherwise. */
 export function createLog({ level = 'info', to, maxBytes = 6 * 1_048_576, keep = 5 }: LogOptions, file: string): Logger {
-  const target = level === 'silent' ? { write: () => undefined } : (to ?? new RotatingFile(file, maxBytes, keep))
+  const target = level === 'silent' ? { write: () => undefined } : (to ?? rotatingFile(file, maxBytes, keep))
   return pino(
     { level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime },
     { write: (line: string) => target.write(redactLine(line)) }
@@ -35,50 +35,39 @@ export function createLog({ level = 'info', to, maxBytes = 6 * 1_048_576, keep =
  * Appends synchronously and rotates by size. What is at the path is looked at before every line: several processes may share the file, and whoever
  * runs the server may move or delete it.
  */
-class RotatingFile {
-  readonly #path: string
-  readonly #maxBytes: number
-  readonly #keep: number
-  #fd: number | undefined
+function rotatingFile(path: string, maxBytes: number, keep: number) {
+  let fd: number | undefined
   /** The disk took a part of a line only: the next one begins on a line of its own. */
-  #torn = false
+  let isTorn = false
 
-  constructor(path: string, maxBytes: number, keep: number) {
-    this.#path = path
-    this.#maxBytes = maxBytes
-    this.#keep = keep
+  const open = () => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    return openSync(path, 'a', 0o600)
   }
-
-  write(line: string): void {
+  const rotate = () => {
+    for (let n = keep; n > 0; n--) {
+      const older = n === 1 ? path : `${path}.${n - 1}`
+      if (statSync(older, { throwIfNoEntry: false })) renameSync(older, `${path}.${n}`)
+    }
+  }
+  const close = () => {
+    if (fd !== undefined) closeSync(fd)
+    fd = undefined
+  }
+  const write = (line: string) => {
     try {
-      const there = statSync(this.#path, { throwIfNoEntry: false })
-      const full = there !== undefined && there.size >= this.#maxBytes
-      if (full || (this.#fd !== undefined && there?.ino !== fstatSync(this.#fd).ino)) this.#close()
-      if (full) this.#rotate()
-      this.#fd ??= this.#open()
-      const bytes = Buffer.from(this.#torn ? `\n${line}` : line)
-      this.#torn = writeSync(this.#fd, bytes) < bytes.length
+      const there = statSync(path, { throwIfNoEntry: false })
+      const isFull = there !== undefined && there.size >= maxBytes
+      if (isFull || (fd !== undefined && there?.ino !== fstatSync(fd).ino)) close()
+      if (isFull) rotate()
+      fd ??= open()
+      const bytes = Buffer.from(isTorn ? `\n${line}` : line)
+      isTorn = writeSync(fd, bytes) < bytes.length
     } catch {
-      this.#close() // a full or missing disk must not end the server; the next line tries again
+      close() // a full or missing disk must not end the server; the next line tries again
     }
   }
-
-  #open(): number {
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
-    return openSync(this.#path, 'a', 0o600)
-  }
-
-  #rotate(): void {
-    for (let n = this.#keep; n > 0; n--) {
-      const older = n === 1 ? this.#path : `${this.#path}.${n - 1}`
-      if (statSync(older, { throwIfNoEntry: false })) renameSync(older, `${this.#path}.${n}`)
-    }
-  }
-
-  #close(): void {
-    if (this.#fd !== undefined) closeSync(this.#fd)
-    this.#fd = undefined
-  }
+  return { write }
 }
 
 /** One line for the terminal. */
