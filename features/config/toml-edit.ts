@@ -3,7 +3,7 @@ import { stringify } from 'smol-toml'
 import { yieldToLoop } from '../../kernel/index.ts'
 import { isTable, own, same, type Table } from './tables.ts'
 import { TomlProblem } from './toml.ts'
-import { Edits, inline, keyText } from './toml-edits.ts'
+import { Edits, inline, keyText, newlineOf } from './toml-edits.ts'
 import { BlockIndex, type Path, startsWith } from './toml-index.ts'
 import { TomlReader } from './toml-reader.ts'
 import { renamedValues } from './toml-rename.ts'
@@ -21,7 +21,7 @@ interface TomlDocument {
  * reader that knows the text has less to read.
  */
 export async function editToml({ text, table }: TomlDocument, next: Table, reader = new TomlReader()): Promise<TomlDocument> {
-  const lines = text === '' || text.endsWith('\n') ? text : `${text}\n`
+  const lines = text === '' || text.endsWith('\n') ? text : text + newlineOf(text)
   const index = new BlockIndex(await reader.blocks(lines))
   await yieldToLoop()
   const edits = new Edits(lines, index)

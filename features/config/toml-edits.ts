@@ -28,7 +28,7 @@ export class Edits {
   constructor(text: string, index: BlockIndex) {
     this.#text = text
     this.#index = index
-    this.newline = text.includes('\r\n') ? '\r\n' : '\n'
+    this.newline = newlineOf(text)
   }
 
   edit(start: number, end: number, text: string): void {
@@ -143,6 +143,11 @@ export class Edits {
 function withoutBlankEnd(text: string): string {
   const end = text.trimEnd().length
   return end === 0 ? '' : text.slice(0, text.indexOf('\n', end) + 1)
+}
+
+/** The line break of a text. */
+export function newlineOf(text: string): string {
+  return text.includes('\r\n') ? '\r\n' : '\n'
 }
 
 export function keyText(key: string | number): string {

@@ -126,6 +126,11 @@ test('what was put in and taken out again leaves the text as it was, blank lines
   assert.equal(await written('a = 1\n\nb = 2\n\nc = 3\n', { a: 1, c: 3 }), 'a = 1\n\nc = 3\n')
 })
 
+test('line breaks stay of their kind in a text that does not end with one', async () => {
+  const before = 'a = 1\r\nb = 2'
+  assert.equal(await written(before, { a: 1, b: 2, c: 3 }), 'a = 1\r\nb = 2\r\nc = 3\r\n')
+})
+
 test('what the text says is never part of a problem', () => {
   for (const bad of [
     'api_key = sk-hidden',
