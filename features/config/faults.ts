@@ -5,6 +5,7 @@ import { fitting } from './fitting.ts'
 import { isMap, mapValue } from './key-case.ts'
 import type { ConfigSection } from './service.ts'
 import { isTable, own, same, type Table } from './tables.ts'
+import { renamedValues } from './toml-rename.ts'
 import { misspelt } from './unknown-keys.ts'
 
 /**
@@ -33,12 +34,15 @@ function below(name: string, { path, message }: Detail): Detail {
   return { path: pathOf(name, path), message }
 }
 
-/** Records of a map that differ, each in a map of its own, with those that they replace. */
+/** Records of a map that differ, each in a map of its own, with those that they replace, also under another name. */
 function* changedRecords(before: unknown, map: Table): Generator<readonly [old: Table, record: Table], void, void> {
+  const known = isTable(before) ? before : {}
+  const origins = new Map([...renamedValues(known, map)].map(([from, to]) => [to, from]))
   for (const key of Object.keys(map)) {
     const record = map[key]
-    const old = isTable(before) ? own(before, key) : undefined
-    if (!same(old, record, true)) yield [old === undefined ? {} : Object.fromEntries([[key, old]]), Object.fromEntries([[key, record]])]
+    const old = own(known, origins.get(key) ?? key)
+    if (!origins.has(key) && same(old, record, true)) continue
+    yield [old === undefined ? {} : Object.fromEntries([[key, old]]), Object.fromEntries([[key, record]])]
   }
 }
 

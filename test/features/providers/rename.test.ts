@@ -52,6 +52,18 @@ model = "old/a"
   })
 })
 
+test('fields that nobody knows move, too, also those that look like known ones', async t => {
+  const toml = `${quiet}[providers.old]\ntype = "compat_chat"\nbase_urls = ["x"]\n${model('old', 'a')}maxContextSize = 7\n${model('old', 'b')}`
+  const { call, file } = await start(t, { toml })
+
+  const answer = await call(replaceProvider, { params: { provider_id: 'old' }, body: { ...form('a', 'b'), new_id: 'new' } })
+
+  assert.equal(answer.code, 0, answer.msg)
+  const after = (await file()) as Record<string, Record<string, Record<string, unknown>>>
+  assert.deepEqual(after.providers?.new?.base_urls, ['x'])
+  assert.equal(after.models?.['new/a']?.maxContextSize, 7)
+})
+
 test('an alias below the old id that would become one of another provider refuses the rename', async t => {
   const toml = `${quiet}[providers.old]\n${model('old', 'vendor/long', 'old/short')}\n[providers.other]\n${model('other', 'x', 'new/short')}`
   const { call, toml: text } = await start(t, { toml })
