@@ -84,8 +84,8 @@ export default definePack({
       if (!isProviderId(id)) throw refused(catalog_id, 'unusable-id')
       // A server on this machine whose entry names no variable for a key takes none.
       const auth = shown.env_key === null && isLoopback(url) ? 'none' : undefined
-      const [provider] = await providers.importAll([{ id, type, base_url: url, api_key, auth, models }])
-      return { provider: provider!, models_imported: models.length }
+      const { providers: items, models_imported } = await providers.importAll([{ id, type, base_url: url, api_key, auth, models }])
+      return { provider: items[0]!, models_imported }
     })
     ctx.route(importRegistry, async ({ body: { url: given, api_key }, signal }) => {
       checkKey(api_key)
@@ -99,8 +99,7 @@ export default definePack({
         })
       const source = { kind: 'apiJson' as const, url, ...(key && { api_key: key }) }
       const imported = listed.map(({ id, type, base_url, models }) => ({ id, type, base_url, api_key: key, source, models }))
-      const items = await providers.importAll(imported, { registry: url })
-      return { providers: items, models_imported: imported.reduce((sum, { models }) => sum + models.length, 0) }
+      return providers.importAll(imported, { registry: url })
     })
   }
 })

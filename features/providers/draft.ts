@@ -33,8 +33,10 @@ export class Draft {
     return this.#providers
   }
 
-  models(): ReadonlyMap<string, unknown> {
-    return this.#models
+  /** Provider of an alias. */
+  owner(alias: string): unknown {
+    const record = this.#models.get(alias)
+    return isTable(record) ? record.provider : undefined
   }
 
   /** Record of a provider. */

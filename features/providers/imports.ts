@@ -16,13 +16,19 @@ export interface ImportRules {
   readonly hasDefault: boolean
 }
 
+/** What an import wrote: ids of its providers as they are here, and aliases in the order of their lists. */
+export interface Imports {
+  readonly ids: readonly string[]
+  readonly aliases: readonly string[]
+}
+
 /**
  * Records are rewritten (an absent key keeps the stored one, headers and other fields stay), aliases below the id are replaced, of their
  * old records only `overrides` stay. A provider of the registry that was renamed here keeps its name; one that is listed under this name
  * gets another one. Default pointers stay, but a missing default model becomes the first imported one. What a registry rewrites for the
- * first time loses its credentials: they were meant for another host. Answers the ids as they are here. Throws 40003.
+ * first time loses its credentials: they were meant for another host. Aliases of other providers stay. Throws 40003.
  */
-export function importProviders(file: Table, imported: readonly ImportedProvider[], { registry, hasDefault }: ImportRules): string[] {
+export function importProviders(file: Table, imported: readonly ImportedProvider[], { registry, hasDefault }: ImportRules): Imports {
   const draft = new Draft(file)
   const known = [...draft.providers()].filter(([, record]) => registry !== undefined && registryOf(record) === registry)
   const names = new Map(known.map(([id, record]) => [listedId(id, record), id]))
@@ -41,15 +47,16 @@ export function importProviders(file: Table, imported: readonly ImportedProvider
     const foreign = registry !== undefined && registryOf(draft.record(id)) !== registry
     draft.replace(id, one.models, foreign ? credentials : [])
     const record = withListedId(recordOf(one, without(draft.record(id) ?? {}, foreign ? credentials : [])), one.id, id)
-    if (typeof record.default_model === 'string' && !draft.models().has(record.default_model)) delete record.default_model
+    if (typeof record.default_model === 'string' && draft.owner(record.default_model) === undefined) delete record.default_model
     draft.put(id, record)
   }
   draft.close(file, false)
-  const first = imported.findIndex(one => one.models.length > 0)
-  if (first >= 0 && !hasDefault && nonBlank(String(file.default_model ?? '')) === undefined) {
-    file.default_model = aliasOf(ids[first]!, imported[first]!.models[0]!.key)
-  }
-  return ids
+  const aliases = imported.flatMap(({ models }, at) =>
+    models.map(({ key }) => aliasOf(ids[at]!, key)).filter(alias => draft.owner(alias) === ids[at])
+  )
+  const [first] = aliases
+  if (first !== undefined && !hasDefault && nonBlank(String(file.default_model ?? '')) === undefined) file.default_model = first
+  return { ids, aliases }
 }
 
 function freeId(id: string, occupied: ReadonlySet<string>): string {

@@ -142,8 +142,9 @@ export default definePack({
       probe: (id, signal) => probeProvider(id, config.get(providersSection)[id], parts, signal),
       importAll: async (imported, { registry } = {}) => {
         for (const { id } of imported) ofTheFile(id, '')
-        const ids = await save(config, file => importProviders(file, imported, { registry, hasDefault: forcedDefault() !== undefined }))
-        return ids.map(shown)
+        const rules = { registry, hasDefault: forcedDefault() !== undefined }
+        const { ids, aliases } = await save(config, file => importProviders(file, imported, rules))
+        return { providers: ids.map(shown), models_imported: aliases.length }
       },
       async registryKey(url) {
         await config.reload()

@@ -28,11 +28,14 @@ export type Probed =
 /** For packs that bring providers along. */
 export interface Providers {
   /**
-   * Writes providers with their aliases in one save and answers them as the API shows them. `registry`: URL that they all come from; other
+   * Writes providers with their aliases in one save and answers them as the API shows them, and how many aliases are theirs. `registry`: URL that they all come from; other
    * providers of that source are removed. Sets the default model when there is none. Throws ProviderManaged (40003), 40001 when the
    * configuration cannot be saved.
    */
-  importAll(providers: readonly ImportedProvider[], options?: { readonly registry?: string }): Promise<ProviderItem[]>
+  importAll(
+    providers: readonly ImportedProvider[],
+    options?: { readonly registry?: string }
+  ): Promise<{ readonly providers: ProviderItem[]; readonly models_imported: number }>
   /** Ids of all configured providers. */
   ids(): readonly string[]
   /**

@@ -46,6 +46,16 @@ test('an entry becomes a provider with all its models, and the default when ther
   })
 })
 
+test('an alias of another provider stays: it is not counted, and is no default of the imported one', async t => {
+  const toml = '[providers.mine]\ntype = "svc"\n[models."good/m"]\nprovider = "mine"\nmodel = "x"\nmax_context_size = 1\n'
+  const { call, file } = await startCatalog(t, { directory: (await upstream(t, directory)).url, toml })
+
+  const { data } = await call(importCatalog, { body: { catalog_id: 'good' } })
+
+  assert.deepEqual([data.provider.models, data.models_imported], [['good/n'], 1])
+  assert.equal((await file()).default_model, 'good/n')
+})
+
 test('an import of an existing id rewrites it, keeps its key, its headers and overrides, and no default moves', async t => {
   const toml = `default_model = "mine/gone" # stays
 
