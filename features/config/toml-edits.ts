@@ -81,9 +81,11 @@ export class Edits {
       pieces.push(rest)
     }
     let at = 0
+    let taken = 0
     for (const { start, end, text, lines } of this.#edits.sort((a, b) => a.start - b.start)) {
       emit(this.#text.slice(at, Math.max(at, start)))
-      emit(text)
+      if (start >= at) taken = start
+      if (start === taken) emit(text) // inside what goes nothing is left to change
       swallow ||= lines === true
       at = Math.max(at, end)
     }

@@ -75,6 +75,17 @@ test('a renamed value keeps its line and its comment, next to others that change
   assert.equal(await written(before, next), after)
 })
 
+test('new lines and tables come behind a renamed table, also where another one goes', async () => {
+  const before = '# mine\n[m.a] # a\nx = 1\n[m.b]\ny = 1\n# end\n'
+  const after = '# mine\n[m.c] # a\nx = 1\nz = 2\n\n[m.c.in]\nq = 1\n\n# end\n'
+  assert.equal(await written(before, { m: { c: { x: 1, z: 2, in: { q: 1 } } } }), after)
+})
+
+test('a renamed table whose inner tables go keeps its place and comments, and so does everything else', async () => {
+  const before = '# mine\n[m."p/a"] # a\nx = 1\n\n[m."p/a".cost] # c\ninput = 1\n\n[n]\ny = 1 # y\n'
+  assert.equal(await written(before, { m: { 'p/b': { x: 1 } }, n: { y: 1 } }), '# mine\n[m."p/b"] # a\nx = 1\n\n[n]\ny = 1 # y\n')
+})
+
 test('a table that stands partly in lines of another one is not renamed by its header', async () => {
   const dotted = 'p.a.x = 1\n[p.a.sub] # s\ny = 2\n'
   const next = { p: { b: { x: 1, sub: { y: 2 } } } }
@@ -152,12 +163,14 @@ const { table } = fc.letrec<{ table: Table; value: unknown }>(tie => ({
   value: fc.oneof({ maxDepth: 3 }, scalar, fc.array(scalar, { maxLength: 3 }), fc.array(tie('table'), { maxLength: 3 }), tie('table'))
 }))
 
-test('any content turns into any other', async () => {
+test('any content turns into any other, in place', async () => {
   await fc.assert(
     fc.asyncProperty(table, table, fc.boolean(), async (before, next, mine) => {
-      const start = mine ? text : stringify(before)
+      const start = mine ? text : `# Settings of mine\n${stringify(before)}`
       const to = mine ? { ...copy(readToml(start)), ...next } : next
-      assert.deepEqual(readToml(await written(start, to)), readToml(stringify(to)))
+      const result = await written(start, to)
+      assert.deepEqual(readToml(result), readToml(stringify(to)))
+      assert.ok(result.includes('# Settings of mine\n'), 'a document that is written anew has no comments')
     }),
     { numRuns: 300 }
   )
