@@ -269,13 +269,14 @@ export class Kernel {
   }
 
   async #stop(): Promise<void> {
+    const begun = performance.now()
     this.#tellCut()
     const steps: [name: string, step: () => Promise<unknown> | unknown][] = [
       ['sockets', () => this.hub.clients.close()],
       ['waits', () => this.hooks.closing.call()],
       ['listener', () => this.#server && closeServer(this.#server, this.#env.options.graceMs)],
       ['hooks', () => this.hooks.stopping.promise()],
-      ['packs', () => this.#lifecycle.stop()],
+      ['packs', () => this.#lifecycle.stop(begun)],
       ['journals', () => this.hub.stop()],
       ['storage', () => this.#storage.close()],
       ['gate', () => this.gate.close()]

@@ -36,6 +36,8 @@ export class Lifecycle {
   readonly #exclusive = inOrder()
   #sequence = 0
   #dirty = false
+  /** When running requests have had their time because everything stops (`performance.now()`). */
+  #graceEnds = Number.POSITIVE_INFINITY
 
   /** Throws on a second pack of one name. */
   constructor(env: Environment, parts: LifecycleParts) {
@@ -127,9 +129,10 @@ export class Lifecycle {
     })
   }
 
-  /** Unloads every pack, each when those are gone that use it. */
-  async stop(): Promise<void> {
+  /** Unloads every pack, each when those are gone that use it. `begun`: when the stop began (`performance.now()`), and the grace time of all. */
+  async stop(begun: number): Promise<void> {
     await this.#exclusive(async () => {
+      this.#graceEnds = begun + this.#env.options.graceMs
       for (const unit of this.#units) unit.wanted = false
       await this.#withdraw(...this.#units)
       this.#flush()
@@ -307,7 +310,8 @@ export class Lifecycle {
     for (const id of unit.provided.keys()) this.#parts.services.delete(id)
     this.#dirty = true
     this.#parts.registry.leaves(unit.registrations)
-    const aborted = await unit.registrations.activity.drain(this.#env.options.graceMs, () => this.#absence(unit))
+    const graceMs = Math.min(this.#env.options.graceMs, Math.max(0, this.#graceEnds - performance.now()))
+    const aborted = await unit.registrations.activity.drain(graceMs, () => this.#absence(unit))
     if (aborted > 0) this.#env.log.warn({ pack: unit.name, requests: aborted }, 'requests were aborted by unloading')
     await this.#close(unit, () => developerError('pack_inactive', unit.name))
     this.#state(unit, 'Pending')

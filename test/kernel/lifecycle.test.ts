@@ -294,6 +294,44 @@ test('a running request finishes within the grace time of its pack; afterwards i
   await unloading
 })
 
+test('a stop gives running requests one grace time in all, not one at each pack', async t => {
+  const graceMs = 200
+  const names = ['one', 'two', 'three', 'four', 'five', 'six']
+  const tokens = names.map(name => serviceToken<object>(name))
+  const routes = names.map(name => defineRoute({ method: 'GET', path: `/api/v1/${name}`, summary: 'Slow', data: Type.Null() }))
+  let entered: () => void = () => undefined
+  const inside = new Promise<void>(resolve => {
+    let left = names.length
+    entered = () => {
+      if (--left === 0) resolve()
+    }
+  })
+  const packs = names.map((name, at) =>
+    definePack({
+      name,
+      needs: at === 0 ? {} : { last: tokens[at - 1]! },
+      provides: [tokens[at]!],
+      setup(ctx) {
+        ctx.provide(tokens[at]!, {})
+        ctx.route(routes[at]!, async () => {
+          entered()
+          await new Promise(resolve => ctx.signal.addEventListener('abort', resolve, { once: true })) // whatever becomes of the client
+          return null
+        })
+      }
+    })
+  )
+  const { kernel, call } = await startTestKernel(t, { packs, graceMs })
+  const answers = routes.map(route => call(route).catch(() => undefined))
+  await inside
+
+  const begun = performance.now()
+  await kernel.stop()
+
+  assert.ok(performance.now() - begun < names.length * graceMs)
+  await Promise.all(answers)
+})
+
 test('clashes fail the later pack and name both', async t => {
   const route = definePack({ name: 'route-twin', setup: ctx => ctx.route({ ...ping }, () => ({ tick: 0 })) })
   const service = definePack({ name: 'service-twin', provides: [Clock], setup: ctx => ctx.provide(Clock, { tick: () => 0 }) })
