@@ -27,8 +27,9 @@ export function reviewModels(models: Readonly<Record<string, ModelRecord>>): Con
   ])
 }
 
-/** Routes name providers and models in their path, where no control character is let in. */
+/** Routes name providers and models in their path, where no control character is let in and nothing is no name. */
 function reviewName(name: string): ConfigRemark[] {
+  if (name === '') return [{ path: name, message: 'a name must not be empty', refused: true }]
   return /\p{Cc}/u.test(name) ? [{ path: name, message: 'a name must not contain control characters', refused: true }] : []
 }
 

@@ -50,6 +50,20 @@ test('ids that break the rule are refused on create and on rename', async t => {
   assert.equal(await toml(), before)
 })
 
+test('a patch brings in no provider and no model that no path can name', async t => {
+  const { rest, toml } = await start(t, { toml: quiet })
+
+  for (const name of ['', 'a\nb']) {
+    const answer = await rest.json('POST', '/api/v1/config', {
+      providers: { [name]: { type: 'svc' } },
+      models: { [name]: { provider: 'p', model: 'm', max_context_size: 1 } }
+    })
+    assert.equal(answer.code, 40001, JSON.stringify(name))
+    assert.equal(paths(answer)?.length, 2)
+  }
+  assert.equal(await toml(), quiet)
+})
+
 test('upper and lower case are different ids, aliases and types', async t => {
   const { rest } = await start(t)
 
