@@ -1,5 +1,6 @@
 /** `POST /api/v1/config`: the body's domains in file form, merged into the file by the contract's rules. */
-import type { Detail } from '../../kernel/index.ts'
+import { type Detail, REDACTED } from '../../kernel/index.ts'
+import { pathOf } from './effective.ts'
 import { asSent, both, convertKeys, toSnake } from './key-case.ts'
 import { redact } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
@@ -67,6 +68,31 @@ export function applyBody(file: Table, { domains }: BodyPatch, settings: Setting
   return next
 }
 
+/**
+ * Texts with the place of a secret in them that the file does not have so: somebody saw them like that and changed them, and the secret would
+ * be lost.
+ */
+export function lostSecrets(before: unknown, next: unknown, path = ''): Detail[] {
+  if (Object.is(before, next)) return []
+  if (isTable(next)) {
+    return Object.entries(next).flatMap(([key, item]) =>
+      lostSecrets(isTable(before) ? own(before, key) : undefined, item, pathOf(path, key))
+    )
+  }
+  const found = [...texts(next, path)].filter(([, text]) => text.includes(REDACTED))
+  if (found.length === 0) return []
+  const known = new Set([...texts(before, '')].map(([, text]) => text))
+  return found
+    .filter(([, text]) => !known.has(text))
+    .map(([place]) => ({ path: pathOf(place), message: `has ${REDACTED} in the place of a secret; write the secret itself` }))
+}
+
+function* texts(value: unknown, path: string): Generator<readonly [path: string, text: string], void, void> {
+  if (typeof value === 'string') yield [path, value]
+  else if (Array.isArray(value)) for (const [index, item] of value.entries()) yield* texts(item, `${path}.${index}`)
+  else if (isTable(value)) for (const [key, item] of Object.entries(value)) yield* texts(item, `${path}.${key}`)
+}
+
 const allowed = /^expected (?:boolean|integer|number|string|object|array|"[^"]*"(?:(?:, | or )"[^"]*")*)$/
 
 /** What is wrong in the terms of the sender: as the body spells it, and with null, which keeps what is there, except inside lists. */
@@ -119,12 +145,36 @@ function merged(stored: unknown, given: unknown): unknown {
   return result
 }
 
-/** A list that was edited as GET shows it: each item that reads like a stored one is that one, with what GET left out. */
+/**
+ * A list that was edited as GET shows it: each item that reads like a stored one is that one, with what GET left out; of the others each that
+ * has a text of a stored one as GET shows it has that text in full.
+ */
 function restored(stored: readonly unknown[], given: readonly unknown[]): unknown[] {
   const shown = redact(stored) as unknown[]
   const hidden = stored.map((item, index) => ({ item, shown: shown[index] })).filter(({ item, shown }) => !same(item, shown))
-  return given.map(item => {
-    const at = hidden.findIndex(({ shown }) => same(shown, item))
-    return copy(at < 0 ? item : hidden.splice(at, 1)[0]?.item)
+  const take = (fits: (one: Hidden) => boolean) => {
+    const at = hidden.findIndex(fits)
+    return at < 0 ? undefined : hidden.splice(at, 1)[0]
+  }
+  const whole = given.map(item => take(one => same(one.shown, item)))
+  return given.map((item, index) => {
+    if (whole[index]) return copy(whole[index].item)
+    const like = isTable(item) && take(one => hiddenIn(one, item).length > 0)
+    return like ? { ...copy(item), ...Object.fromEntries(hiddenIn(like, item)) } : copy(item)
+  })
+}
+
+/** An item of a list, and how GET shows it. */
+interface Hidden {
+  readonly item: unknown
+  readonly shown: unknown
+}
+
+/** Fields that a table has as they are shown of a stored one, with what they are in full. */
+function hiddenIn({ item, shown }: Hidden, given: Table): [key: string, value: unknown][] {
+  if (!isTable(item) || !isTable(shown)) return []
+  return Object.entries(given).flatMap(([key, value]) => {
+    const full = own(item, key)
+    return same(own(shown, key), value) && !same(full, value) ? [[key, copy(full)]] : []
   })
 }

@@ -3,7 +3,7 @@ import { AppError, definePack, invalid, KernelInfo, mostDetails, type Static, yi
 import { type ConfigObject, configWarning } from './contract.ts'
 import { ConfigFile } from './file.ts'
 import { LiveSpecs } from './live-specs.ts'
-import { applyBody, readBody, toSender } from './merge-patch.ts'
+import { applyBody, lostSecrets, readBody, toSender } from './merge-patch.ts'
 import { ownSections } from './sections.ts'
 import { Config, ConfigSections } from './service.ts'
 import { Settings } from './settings.ts'
@@ -86,7 +86,10 @@ export default definePack({
       const patch = readBody(body as Table, settings)
       if (patch.fields.length > 0 || patch.faults.length > 0) {
         await settings
-          .save(table => applyBody(table, patch, settings, view.config, env), { announce: patch.fields, faults: patch.faults })
+          .save(table => applyBody(table, patch, settings, view.config, env), {
+            announce: patch.fields,
+            faults: (before, next) => [...patch.faults, ...lostSecrets(before, next)]
+          })
           .catch((error: unknown) => {
             if (!AppError.is(error) || !Array.isArray(error.details)) throw error
             throw invalid(

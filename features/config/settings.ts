@@ -28,8 +28,8 @@ export interface SettingsOptions {
 export interface SaveOptions {
   /** Top-level keys that listeners hear of even if their values are as before. */
   readonly announce?: readonly string[]
-  /** What the caller found wrong already: the save is refused, and all that is wrong is named together. */
-  readonly faults?: readonly Detail[]
+  /** What the caller finds wrong: the save is refused, and all that is wrong is named together. */
+  readonly faults?: (before: Table, next: Table) => readonly Detail[]
 }
 
 export class Settings implements Config {
@@ -183,7 +183,7 @@ export class Settings implements Config {
    * content (frozen) and answers the next one; it may throw, then nothing is written. When it is called, `get` answers for the latest content.
    * Throws 40001: invalid values (all of them are named), an unparsable file, or a file that cannot be written.
    */
-  async save(change: (file: Table) => Table, { announce = [], faults = [] }: SaveOptions = {}): Promise<readonly string[]> {
+  async save(change: (file: Table) => Table, { announce = [], faults = () => [] }: SaveOptions = {}): Promise<readonly string[]> {
     const elsewhere = new Set<string>()
     const touched = new Set<string>()
     const take = (content: FileContent) => {
@@ -198,7 +198,7 @@ export class Settings implements Config {
         const next = shared(before, changed)
         await yieldToLoop()
         for (const name of changedKeys(before, next)) touched.add(name)
-        const details = [...faults]
+        const details = [...faults(before, next)]
         for (const name of touched) details.push(...(await faultsOf(this.#known().get(name), name, own(before, name), own(next, name))))
         if (details.length > 0) throw invalid(details)
         return touched.size > 0 ? next : undefined

@@ -48,6 +48,29 @@ test('credentials inside commands, lists and URLs are taken out of the answer, w
   assert.deepEqual(data.raw.unknown.args, ['--api-key', '[redacted]', '--token=[redacted]'])
 })
 
+test('an item of a list that is changed elsewhere keeps what its texts hide', async t => {
+  const { call, read, file } = await start(t)
+  const [first, second] = (await read()).hooks
+  const [stored, other] = (await file()).hooks as object[]
+
+  const answer = await call(patchConfig, { body: { hooks: [{ ...second, timeout: 7 }, first] } as never })
+
+  assert.equal(answer.code, 0, answer.msg)
+  assert.deepEqual((await file()).hooks, [{ ...other, timeout: 7 }, stored])
+})
+
+test('a text that was changed around the place of a secret is refused: the secret would be lost', async t => {
+  const { call, read, file } = await start(t)
+  const before = await file()
+  const [first, second] = (await read()).hooks as { command: string }[]
+
+  const body = { hooks: [first, { ...second, command: `${second?.command} --now` }], telemetry: true }
+  const answer = await call(patchConfig, { body: body as never })
+
+  assert.deepEqual([answer.code, answer.details?.map(({ path }) => path)], [40001, ['body.hooks.1.command']])
+  assert.deepEqual(await file(), before)
+})
+
 test('a list sent back with one item more and one less keeps what the others hide', async t => {
   const { call, read, file } = await start(t)
   const data = await read()
