@@ -85,12 +85,12 @@ export class Gate {
     return { refusal, origin, headers }
   }
 
-  /** Who the `Authorization` header says it is, masked in `req`; undefined for nobody, which counts for the ban. */
+  /** Who the `Authorization` header says it is, masked in `req`; undefined for nobody, which counts for the ban. Rejects with Banned (42901). */
   authenticate(req: IncomingMessage): Promise<Principal | undefined> {
     return this.#counted(req, takeAuthorization(req))
   }
 
-  /** Upgrade: the header decides when it carries a bearer token, else the first `<product>.bearer.<token>` subprotocol. Counts a failure once. */
+  /** As `authenticate`, of an upgrade: the header decides when it carries a bearer token, else the first `<product>.bearer.<token>` subprotocol. */
   authenticateSocket(req: IncomingMessage): Promise<Principal | undefined> {
     const fromHeader = takeAuthorization(req)
     return this.#counted(req, ...(fromHeader === null ? [] : fromHeader ? [fromHeader] : offeredTokens(req, this.bearerProtocol)))
@@ -122,7 +122,10 @@ export class Gate {
   async #counted(req: IncomingMessage, ...readings: (string | null | undefined)[]): Promise<Principal | undefined> {
     let found = await this.#identify(readings[0])
     for (const reading of readings.slice(1)) found ??= await this.#identify(reading)
-    if (!found) this.#bans?.fail(peer(req), this.#time())
+    const [address, now] = [peer(req), this.#time()]
+    // Of many that come at once, all were let through before the first of them failed.
+    if (this.#bans?.banned(address, now)) throw new AppError(Banned)
+    if (!found) this.#bans?.fail(address, now)
     return found
   }
 

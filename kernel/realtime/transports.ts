@@ -87,6 +87,7 @@ export function onSocket(env: Environment, { gate, accept, closing }: SocketsOpt
       if (origin === 'refused') return new AppError(HostRefused, { message: 'origin not allowed' })
       return (await gate.authenticateSocket(req)) ?? new AppError(Unauthorized)
     } catch (err) {
+      if (AppError.is(err)) return err
       env.log.error({ err }, 'an upgrade could not be checked')
       return new AppError({ ...InternalError, status: 500 })
     }

@@ -10,6 +10,7 @@ import { BanTable, createGate } from '../../kernel/access/gate.ts'
 import { OriginPolicy } from '../../kernel/access/origin.ts'
 import { readToken, rotateToken, tokenPath } from '../../kernel/access/token.ts'
 import { defineRoute } from '../../kernel/contract.ts'
+import { Banned } from '../../kernel/errors.ts'
 import { Type } from '../../kernel/schema.ts'
 import { testEnvironment } from '../../kernel/testing.ts'
 import { type Bound, startHttp, tempHome } from './http-fixture.ts'
@@ -260,6 +261,26 @@ test('ten failures ban the source for a minute, before anything else is looked a
   assert.equal((await http.send('OPTIONS', '/api/v1/meta', { headers: { origin: 'http://localhost' } })).status, 429)
   now += 60_000
   assert.equal((await http.send('GET', '/api/v1/meta')).status, 200)
+})
+
+test('of many requests at once ten fail, and the others hear of the ban', async t => {
+  const http = await startHttp(t, { host: '0.0.0.0', now: () => new Date(0) })
+  http.mount(meta)
+  const ask = (token: string) => `GET /api/v1/meta HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n`
+
+  const answers = await http.raw(`${`${ask('wrong')}\r\n`.repeat(39)}${ask('wrong')}Connection: close\r\n\r\n`)
+
+  const statuses = [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status).sort()
+  assert.deepEqual(statuses, [...Array(10).fill('401'), ...Array(30).fill('429')])
+})
+
+test('of many upgrades at once ten fail, and the others hear of the ban', async () => {
+  const home = await tempHome()
+  const gate = await createGate(testEnvironment({ home, host: '0.0.0.0', now: () => new Date(0) }))
+  const upgrade = () => fakeRequest({ host: 'localhost', 'sec-websocket-protocol': 'svc-code.bearer.wrong' })
+  const answers = await Promise.allSettled(Array.from({ length: 40 }, () => gate.authenticateSocket(upgrade())))
+  assert.equal(answers.filter(({ status }) => status === 'fulfilled').length, 10)
+  for (const answer of answers.slice(10)) assert.equal(answer.status === 'rejected' && answer.reason.spec, Banned)
 })
 
 test('loopback binds know no ban', async t => {
