@@ -3,16 +3,33 @@ import { normalise, runsOf, termOf } from './tokens.ts'
 
 const around = 80
 
-/** Up to 80 characters on both sides of the first match, `…` where the text goes on; a short text whole. */
+/** Up to 80 characters on both sides of the first match, as they were written, `…` where the text goes on; a short text whole. */
 export function snippetOf(text: string, mode: 'terms' | 'literal', needles: readonly string[]): string {
   const normal = normalise(text)
-  const shown = normal.length === text.length ? text : normal // else positions do not agree
   const [at, length] = mode === 'literal' ? [normal.indexOf(needles[0] ?? ''), needles[0]?.length ?? 0] : firstOf(normal, needles)
-  let from = Math.max(0, Math.max(0, at) - around)
-  let to = Math.min(shown.length, Math.max(0, at) + length + around)
-  if (from > 0 && isLow(shown, from)) from--
-  if (to < shown.length && isLow(shown, to)) to++
-  return `${from > 0 ? '…' : ''}${shown.slice(from, to)}${to < shown.length ? '…' : ''}`
+  const place = placeOf(text, Math.max(0, at))
+  let from = Math.max(0, place - around)
+  let to = Math.min(text.length, place + placeOf(text.slice(place), length) + around)
+  if (from > 0 && isLow(text, from)) from--
+  if (to < text.length && isLow(text, to)) to++
+  return `${from > 0 ? '…' : ''}${text.slice(from, to)}${to < text.length ? '…' : ''}`
+}
+
+/** Where in a text something is that is at `at` of its normalised form, which may be longer or shorter: in ever smaller pieces. */
+function placeOf(text: string, at: number): number {
+  let [place, left] = [0, at]
+  for (const pieces of [/.{500}\S*|.+/gs, /\s+|\S+/g, /\P{M}\p{M}*|\p{M}+/gu]) {
+    for (const [piece] of text.slice(place).matchAll(pieces)) {
+      const { length } = normalise(piece)
+      if (length > left) {
+        if (length === piece.length) return place + left
+        break
+      }
+      place += piece.length
+      left -= length
+    }
+  }
+  return place
 }
 
 function firstOf(normal: string, terms: readonly string[]): [at: number, length: number] {

@@ -290,6 +290,20 @@ test('a snapshot that cannot be removed keeps no search from its answer', async 
   assert.deepEqual((await find({ query: 'fig' })).items, [])
 })
 
+test('a snippet is a piece of the text as it was written, whatever is equal to its characters', async t => {
+  const written = `${'Ａlso … ½ ﬁne™ e\u0301t E\u0301 '.repeat(12)}the Needle ${'İn … ﬁne '.repeat(20)}`
+  const { turn, texts, session_id } = await start(t)
+  await turn(written)
+  for (const container of [{}, { session_id }]) {
+    for (const body of [{ query: 'needle' }, { query: 'the needle', mode: 'literal' }]) {
+      const [shown] = await texts({ ...body, role: 'user', container })
+      const piece = (shown ?? '').replace(/^…|…$/g, '')
+      assert.ok(written.includes(piece), piece)
+      assert.ok(Math.abs(piece.indexOf('Needle') - (body.mode ? 84 : 80)) <= 1, piece)
+    }
+  }
+})
+
 test('a snippet begins and ends with whole characters', () => {
   const shown = snippetOf(`a${'😀'.repeat(60)} needle ${'😀'.repeat(60)}`, 'terms', ['needle'])
   assert.ok(shown.startsWith('…😀') && shown.endsWith('😀…'), shown)
