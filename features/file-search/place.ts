@@ -47,11 +47,13 @@ export function assertLocal(runtime_id: string): void {
   if (runtime_id !== localRuntime) throw new AppError(RuntimeMissing, { message: `no runtime ${runtime_id.slice(0, 200)}` })
 }
 
-/** The directory of a workspace: of a registered one by its id, or an absolute path, which is registered. Undefined when it is neither. */
+/** The directory of a workspace: of a registered one by its id, or an absolute path, which is registered when it is not. Undefined: neither. */
 export async function workspaceDirectory(workspaces: Workspaces, given: string): Promise<string | undefined> {
   const known = await workspaces.get(given)
   if (known) return known.root
   if (!isAbsolute(given) || given.includes('\0')) return undefined
   const usable = await stat(given).catch(() => undefined) // nothing there
-  return usable?.isDirectory() ? (await workspaces.register(given)).root : undefined
+  if (!usable?.isDirectory()) return undefined
+  // A search for each key that is typed opens nothing: everybody would be told.
+  return ((await workspaces.get(workspaces.idOf(given))) ?? (await workspaces.register(given))).root
 }

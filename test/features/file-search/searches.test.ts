@@ -97,6 +97,21 @@ test('a workspace stands in for a session, by its id or its directory; unknown o
   assert.equal((await post('workspace/fs:suggest', { workspace: cwd, ...query, runtime_id: 'r' })).code, 40420)
 })
 
+test('a directory that is registered is searched, not registered again: nobody is told, and its row stays', async t => {
+  const { rest, cwd, put, events } = await fileScene(t, [fileSearch])
+  await put('here.txt')
+  const rows = async () => ((await rest.json('GET', '/api/v1/workspaces')).data as Json).items
+  const before = await rows()
+  const told = events.length
+  for (const workspace of [cwd, `${cwd}/`, `${cwd}/.`])
+    for (const action of ['search', 'suggest']) {
+      const { data } = await rest.json('POST', `/api/v1/workspace/fs:${action}`, { workspace, query: 'here' })
+      assert.deepEqual(paths({ data }), ['here.txt'])
+    }
+  assert.deepEqual(paths(await rest.json('POST', `/api/v1/sessions/${encodeURIComponent(cwd)}/fs:search`, { query: 'here' })), ['here.txt'])
+  assert.deepEqual([await rows(), events.slice(told)], [before, []])
+})
+
 test('a path that is being typed is completed: whole names, beginnings, then parts; directories before a slash', async t => {
   const { rest, put, cwd } = await fileScene(t, [fileSearch])
   for (const path of ['sub/b.ts', 'sub/deep/sub.md', 'n/a/b', 'subway.ts', 's-u-b.ts', '.sub/hidden', 'out/sub']) await put(path)
