@@ -22,7 +22,7 @@ export interface Bounds {
   readonly part: number
 }
 const usual: Bounds = { looked_at: 1_000_000, counted: 50_000, directory_bytes: 2 * 1024 * 1024, part: 10_000 }
-/** Entries of one answer, all directories together. */
+/** Entries of one answer, all directories together, behind which only those are listed that were asked for. */
 const ANSWERED = 20_000
 /** Entries of which each takes little, before it yields to the loop. */
 const SLICE = 256
@@ -37,6 +37,12 @@ export interface Listed {
   readonly truncated: boolean
 }
 
+/** What several listings share that are answered together. */
+export interface Answer {
+  /** Entries so far. */
+  listed: number
+}
+
 interface Part {
   readonly candidates: Candidate[]
   /** Nothing is looked at behind it. */
@@ -44,7 +50,7 @@ interface Part {
 }
 
 /**
- * Lists one directory, with those below as far as `depth` goes; `limit` holds for the first. Throws PathMissing (40409) for what is no directory,
+ * Lists one directory, with those below as far as `depth` goes and the answer has room; `limit` holds for the first. Throws PathMissing (40409) for what is no directory,
  * and the reason of the signal.
  */
 export async function listDirectory(
@@ -53,16 +59,17 @@ export async function listDirectory(
   options: Listing,
   status: StatusOf | undefined,
   signal: AbortSignal,
+  answer: Answer = { listed: 0 },
   bounds = usual
 ): Promise<Listed> {
-  const lister = new Lister(root, options, status, signal, bounds)
+  const lister = new Lister(root, options, status, signal, answer, bounds)
   const items = await lister.list(path, options.limit)
   const children = new Map<string, Entry[]>()
   let level = directories(items)
   for (let depth = 2; depth <= options.depth && level.length > 0; depth++) {
     const next: Entry[] = []
     for (const { path: below } of level) {
-      const left = ANSWERED - lister.listed
+      const left = ANSWERED - answer.listed
       if (left <= 0) lister.truncated = true
       // One that vanishes, or that nobody may read, has nothing to show.
       const found = left <= 0 ? [] : await lister.list(below, left).catch(() => [])
@@ -82,17 +89,18 @@ class Lister {
   readonly #excluded: (path: string) => boolean
   readonly #status: StatusOf | undefined
   readonly #signal: AbortSignal
+  readonly #answer: Answer
   readonly #bounds: Bounds
   truncated = false
-  listed = 0
 
-  constructor(root: Root, options: Listing, status: StatusOf | undefined, signal: AbortSignal, bounds: Bounds) {
+  constructor(root: Root, options: Listing, status: StatusOf | undefined, signal: AbortSignal, answer: Answer, bounds: Bounds) {
     this.#root = root
     this.#options = options
     // What is in a directory is not the directory.
     this.#excluded = anyGlob((options.exclude_globs ?? []).map(glob => glob.replace(/\/\*\*$/, '/**/*')))
     this.#status = status
     this.#signal = signal
+    this.#answer = answer
     this.#bounds = bounds
   }
 
@@ -102,7 +110,7 @@ class Lister {
       const shown = await this.#first(pin, limit).catch((error: unknown) => Promise.reject(translated(error, path)))
       await this.#fill(shown, pin)
       const entries = shown.flatMap(({ entry }) => (entry ? [entry] : [])) // without one it is gone
-      this.listed += entries.length
+      this.#answer.listed += entries.length
       return partedList(await this.#finish(entries, pin), entries.length * ENTRY_CHARS)
     })
   }

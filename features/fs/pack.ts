@@ -51,10 +51,11 @@ export default definePack({
       const results = new Map<string, Entry[]>()
       const errors = new Map<string, { code: number; msg: string }>()
       const truncated_paths: string[] = []
+      const answer = { listed: 0 }
       for (const [at, given] of [...new Set(body.paths)].entries()) {
         try {
           const path = relativePath(given, `body.paths.${at}`)
-          const { items, children, truncated } = await listDirectory(root, path, body, status, input.signal)
+          const { items, children, truncated } = await listDirectory(root, path, body, status, input.signal, answer)
           for (const [below, entries] of children) if (!results.has(below)) results.set(below, entries)
           results.set(given, items)
           if (truncated) truncated_paths.push(given)

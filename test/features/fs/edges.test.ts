@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { lstat, mkdir, readdir, readFile, readlink, symlink, utimes, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readFile, readlink, rename, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Listing } from '../../../features/fs/index.ts'
@@ -26,7 +26,7 @@ test('the directory of version control is listed where hidden and ignored entrie
   assert.deepEqual(names((await list({ path: 'out', follow_gitignore: false })).items), ['sub', 'a'])
 })
 
-test('a listing of everything ends after some 20,000 entries, and says so', async t => {
+test('a listing of everything ends after some 20,000 entries, also one of several directories, and says so', async t => {
   const { ask, cwd } = await fileScene(t)
   for (let dir = 10; dir < 31; dir++) {
     await mkdir(join(cwd, String(dir)))
@@ -35,6 +35,19 @@ test('a listing of everything ends after some 20,000 entries, and says so', asyn
   const { items, children_by_path, truncated } = (await ask('list', { depth: 2, limit: 1000 })).data
   const below = Object.values(children_by_path as Record<string, object[]>).map(entries => entries.length)
   assert.deepEqual([items.length, truncated, below], [21, true, [...Array.from({ length: 19 }, () => 1000), 979, 0]])
+  for (const half of ['p', 'q']) await mkdir(join(cwd, half))
+  for (let dir = 10; dir < 31; dir++) await rename(join(cwd, String(dir)), join(cwd, dir < 21 ? 'p' : 'q', String(dir)))
+  const many = async (paths: readonly string[], depth: number) => (await ask('list_many', { paths, depth, limit: 1000 })).data
+  const { results, truncated_paths } = await many(['p', 'q', './q'], 2)
+  const count = (prefix: string) =>
+    Object.entries(results as Record<string, object[]>).flatMap(([at, all]) => (at.startsWith(prefix) ? all : []))
+  assert.deepEqual([results.p.length, results.q.length, results['./q'].length, truncated_paths], [11, 10, 10, ['q', './q']])
+  assert.deepEqual([count('p/').length, count('q/').length], [11_000, 20_000 - 11_000 - 11 - 10])
+  const first = await many(
+    [...Array.from({ length: 11 }, (_, at) => `p/${at + 10}`), ...Array.from({ length: 10 }, (_, at) => `q/${at + 21}`)],
+    1
+  )
+  assert.deepEqual([Object.values(first.results).flat().length, first.truncated_paths], [21_000, []])
 })
 
 const usual = { depth: 1, show_hidden: false, follow_gitignore: true, include_git_status: false, runtime_id: 'local' }
@@ -49,7 +62,10 @@ test('of a directory that is read in parts the first entries of all are shown, i
   const bounds = { looked_at: 1000, counted: 15, directory_bytes: 0, part: 7 }
   const { signal } = new AbortController()
   const list = async (sort: Listing['sort'], limit: number, more: Partial<typeof bounds> = {}) => {
-    return await listDirectory({ path: cwd, real: cwd }, '.', { ...usual, limit, sort }, undefined, signal, { ...bounds, ...more })
+    return await listDirectory({ path: cwd, real: cwd }, '.', { ...usual, limit, sort }, undefined, signal, undefined, {
+      ...bounds,
+      ...more
+    })
   }
   const shown = async (sort: Listing['sort']) => names((await list(sort, 2)).items)
   assert.deepEqual(await shown('name_asc'), ['a1', 'a3'])
@@ -80,7 +96,7 @@ test('a listing whose client has gone reads no further', async t => {
   })
   const bounds = { looked_at: 1000, counted: 15, directory_bytes: 0, part: 1 }
   const options: Listing = { ...usual, limit: 10, sort: 'name_asc' }
-  await assert.rejects(listDirectory({ path: cwd, real: cwd }, '.', options, undefined, client.signal, bounds), gone)
+  await assert.rejects(listDirectory({ path: cwd, real: cwd }, '.', options, undefined, client.signal, undefined, bounds), gone)
 })
 
 test('a file of exactly 10 MiB is read, one byte more is too large; parts of bytes say whether more follows', async t => {
