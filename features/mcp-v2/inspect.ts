@@ -25,9 +25,13 @@ export interface Asked {
   readonly signal: AbortSignal
 }
 
-/** In the order of the targets. */
-export const statuses = (targets: readonly Entry[], asked: Asked, ports: InspectPorts): Promise<readonly Status[]> =>
-  aFewAtOnce(targets, atOnce, entry => statusOf(entry, asked, ports))
+/** In the order of the targets; each is asked once. */
+export async function statuses(targets: readonly Entry[], asked: Asked, ports: InspectPorts): Promise<readonly Status[]> {
+  const each = [...new Set(targets)]
+  const found = await aFewAtOnce(each, atOnce, entry => statusOf(entry, asked, ports))
+  const byEntry = new Map(each.map((entry, at) => [entry, found[at] as Status]))
+  return targets.map(entry => byEntry.get(entry) as Status)
+}
 
 async function statusOf(entry: Entry, { all, cwd, verify, signal }: Asked, { mcp, book, now }: InspectPorts): Promise<Status> {
   const { config, problem } = entry

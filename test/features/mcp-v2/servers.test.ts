@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { Mcp } from '../../../features/mcp/index.ts'
+import type { Entry, Mcp } from '../../../features/mcp/index.ts'
 import {
   addManaged,
   deleteManaged,
@@ -13,7 +13,7 @@ import {
   testServer,
   updateManaged
 } from '../../../features/mcp-v2/index.ts'
-import { tryServer } from '../../../features/mcp-v2/inspect.ts'
+import { statuses, tryServer } from '../../../features/mcp-v2/inspect.ts'
 import mcpV2 from '../../../features/mcp-v2/pack.ts'
 import { installPlugin } from '../../../features/plugins/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
@@ -241,4 +241,28 @@ test('who wants a login follows from the configuration, and where that does not 
   assert.equal((await scene.call(inspectServers, { body: { targets: [{ source: 'global', name: 'none' }] } })).code, 40408)
   const halfNamed = await scene.rest.json('POST', '/api/v2/mcp/servers:inspect', { targets: [{ source: 'plugin', pluginId: 'x' }] })
   assert.equal(halfNamed.details?.[0]?.path, 'body.targets.0.serverName')
+})
+
+test('a server that is named more than once is asked once, and told of as often as it is named', async () => {
+  const entry = (name: string): Entry => ({
+    name,
+    config: { transport: 'http', url: `http://${name}/` },
+    source: 'global',
+    origin: '',
+    mutable: true
+  })
+  const [one, two] = [entry('one'), entry('two')]
+  const asked: string[] = []
+  const probe: Mcp['probe'] = async ({ name }) => {
+    asked.push(name)
+    throw new Error(`${name} is away`)
+  }
+  const ports = { mcp: { probe } as Mcp, book: { read: async () => undefined } as never, now: () => new Date() }
+  const question = { all: [one, two], cwd: undefined, verify: true, signal: new AbortController().signal }
+  const found = await statuses([one, two, one, one], question, ports)
+  assert.deepEqual(
+    found.map(({ error }) => error),
+    ['one is away', 'two is away', 'one is away', 'one is away']
+  )
+  assert.deepEqual(asked.sort(), ['one', 'two'])
 })
