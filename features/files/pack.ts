@@ -103,5 +103,9 @@ function nameOf(given: string | undefined, filename: string | undefined): string
   const clean = (text: string | undefined) => (text ?? '').replace(/[\u0000-\u001f\u007f]/g, ' ').trim()
   const name = clean(given)
   if (name.length > nameChars) throw invalid([{ path: 'body.name', message: `is longer than ${nameChars} characters` }])
-  return name || clean(filename).slice(-nameChars) || 'file'
+  const end = clean(written(filename)).slice(-nameChars)
+  return name || end.replace(/^[\udc00-\udfff]/, '') || 'file' // no half of a character
 }
+
+/** Browsers write these three so, and nothing else, into the head of a part (HTML: multipart/form-data encoding). */
+const written = (filename: string | undefined) => filename?.replace(/%22/g, '"').replace(/%0D|%0A/gi, ' ')

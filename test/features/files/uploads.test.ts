@@ -231,6 +231,19 @@ test('of a name that a file brings along its end is kept', async t => {
   const kernel = await startTestKernel(t, { packs: [files] })
   const { name } = (await post(kernel, form(file('x', `${'long'.repeat(100)}.tar.gz`)))).data
   assert.deepEqual([name.length, name.slice(-11)], [255, 'long.tar.gz'])
+  const wide = (await post(kernel, form(file('x', `${'😀'.repeat(200)}.txt`)))).data.name
+  assert.equal(wide, `${'😀'.repeat(125)}.txt`)
+})
+
+test('a file is called as it was, also where its name has what clients may not write into a form', async t => {
+  const kernel = await startTestKernel(t, { packs: [files] })
+  for (const [name, kept = name] of [['the "best" 100% of 50%2522.txt'], ["it's; ünï=日本.txt"], ['two\r\nlines', 'two  lines']] as const) {
+    const body = new FormData()
+    body.append('file', new Blob(['x']), name)
+    const request = new Request('http://x', { method: 'POST', body })
+    const { data } = await post(kernel, Buffer.from(await request.arrayBuffer()), request.headers.get('content-type') ?? '')
+    assert.equal(data.name, kept)
+  }
 })
 
 test('an upload lives on in another server of the same home', async t => {
