@@ -10,14 +10,15 @@ const assignment = /\b((?:api[_-]?)?key|token|secret|password)\s*[=:]\s*\S+/gi
 /** Long runs of the characters that keys are made of, whatever they are called. */
 const longRun = /[A-Za-z0-9+/_=-]{40,}/g
 
-/** Masks what looks like a secret, drops control characters, collapses white space; at most `max` UTF-16 units. */
+/** Masks what looks like a secret, drops control characters, collapses white space; at most `max` UTF-16 units, no half character. */
 function sanitize(text: string, max: number): string {
   const masked = redactText(text.slice(0, max * 4))
     .replace(assignment, `$1 ${REDACTED}`)
     .replace(longRun, REDACTED)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this removes
   const clean = masked.replace(/[\u0000-\u001f\u007f]+/g, ' ')
-  return clean.replace(/\s+/g, ' ').trim().slice(0, max)
+  const cut = clean.replace(/\s+/g, ' ').trim().slice(0, max)
+  return cut.replace(/[\ud800-\udbff]$/, '')
 }
 
 export const titleOf = (text: string): string => sanitize(text, titleChars)

@@ -1,10 +1,9 @@
 /** Asks the managed provider for a title. */
 import { AppError } from '../../kernel/index.ts'
 import { type LlmLogin, loginOf, OutboundRefused, readText, type Upstream } from '../llm/index.ts'
-import { lastPromptOf } from '../sessions/index.ts'
+import { titleOf } from '../sessions/index.ts'
 import { TitleUnavailable } from './contract.ts'
 
-const titleChars = 200
 const answerBytes = 64 * 1024
 
 export interface TitleService {
@@ -70,7 +69,7 @@ async function ask(
 function titleIn(text: string): string {
   try {
     const { title } = JSON.parse(text) as { title?: unknown }
-    return typeof title === 'string' ? lastPromptOf(title).slice(0, titleChars) : ''
+    return typeof title === 'string' ? titleOf(title) : ''
   } catch {
     return '' // no JSON: no title
   }
