@@ -12,6 +12,7 @@ import {
   type StateSpec,
   sessionForked
 } from '../history/index.ts'
+import { headOf } from '../tools/index.ts'
 import {
   Completed,
   Failed,
@@ -104,11 +105,11 @@ export const rosterState: StateSpec<Roster> = {
     if (suspended.is(record)) return change(record.subagentId, { subagent_phase: 'suspended', suspended_reason: record.reason })
     if (completed.is(record)) {
       const end = { subagent_phase: 'completed', status: 'completed', completed_at: at, over: true } as const
-      return change(record.subagentId, { ...end, output_preview: record.resultSummary.slice(0, previewChars) })
+      return change(record.subagentId, { ...end, output_preview: headOf(record.resultSummary, previewChars) })
     }
     if (failed.is(record)) {
       const end = { subagent_phase: 'failed', status: 'failed', completed_at: at, over: true } as const
-      return change(record.subagentId, { ...end, output_preview: record.error.slice(0, previewChars) })
+      return change(record.subagentId, { ...end, output_preview: headOf(record.error, previewChars) })
     }
     if (stopped.is(record)) {
       if (record.with_turn) return change(record.subagentId, { over: true, cut: true })

@@ -62,7 +62,10 @@ test('a session says when it was archived as long as it is, and always where it 
 test('titles have 200 characters, prompts 4000; no secret shows because it stands at the cut, and no half of a character', () => {
   assert.deepEqual([titleOf('w '.repeat(300)).length, lastPromptOf('w '.repeat(3000)).length], [200, 4000])
   assert.equal(titleOf('word'.padEnd(300, '!')).length, 200)
-  assert.deepEqual([titleOf(`a${'😀'.repeat(300)}`), lastPromptOf(`a${'😀'.repeat(3000)}`)], [`a${'😀'.repeat(99)}`, `a${'😀'.repeat(1999)}`])
+  assert.deepEqual(
+    [titleOf(`a${'😀'.repeat(300)}`), lastPromptOf(`a${'😀'.repeat(3000)}`)],
+    [`a${'😀'.repeat(99)}`, `a${'😀'.repeat(1999)}`]
+  )
   assert.equal(titleOf(`${'- '.repeat(95)}sk-${'abcdefghijklmnopqrstuvwxyz'}`).includes('sk-abc'), false)
   assert.equal(titleOf(`key ${'aB3'.repeat(14)}`), 'key [redacted]')
 })

@@ -61,6 +61,8 @@ test('how a subagent is at work and how it ended: each has its phase, status and
     ]
   )
   assert.equal(found[2]?.output_preview?.length, 3000)
+  const [wide] = shown(begin('a'), completed.of({ subagentId: 'a', resultSummary: `x${'😀'.repeat(2000)}` }))
+  assert.equal(wide?.output_preview, `x${'😀'.repeat(1499)}`)
   assert.ok(found.every(({ model, swarm_index, session_id }) => model === 'm' && swarm_index === 3 && session_id === 's'))
 })
 
