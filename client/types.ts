@@ -4475,7 +4475,7 @@ export interface TranscriptSubscribed {
   accepted: string[]
   not_found: string[]
   resync_required: string[]
-  cursors?: {
+  cursors: {
     /** where the events of the session are */
     [k: string]: {
       seq: number

@@ -130,11 +130,9 @@ const Subscribed = named(
     accepted: Type.Array(Type.String()),
     not_found: Type.Array(Type.String()),
     resync_required: Type.Array(Type.String()),
-    cursors: Type.Optional(
-      Type.Record(
-        Type.String(),
-        Type.Object({ seq: Type.Integer(), epoch: Type.String() }, { description: 'where the events of the session are' })
-      )
+    cursors: Type.Record(
+      Type.String(),
+      Type.Object({ seq: Type.Integer(), epoch: Type.String() }, { description: 'where the events of the session are' })
     )
   })
 )

@@ -87,7 +87,7 @@ export default definePack({
     ctx.tap(ctx.hooks.unsubscribed, (session_id, connection) => live.leave(sessions.loaded(session_id), connection))
 
     ctx.frame(subscribeTranscript, async ({ payload: { session_id, transcript, transcript_since }, connection }) => {
-      const answer = { accepted: [] as string[], not_found: [] as string[], resync_required: [] }
+      const answer = { accepted: [] as string[], not_found: [] as string[], resync_required: [], cursors: {} }
       const session = (await sessions.exists(session_id)) ? await sessions.load(session_id) : undefined
       const grades = new Map(Object.entries(transcript))
       const since = new Map(Object.entries(transcript_since ?? {}))

@@ -380,7 +380,7 @@ test('unknown sessions are not found, wrong frames are refused', async t => {
   const server = await start(t, scriptedLlm('hello'))
   const socket = await server.connect()
   const ack = await socket.request('subscribe_v2', { session_id: 'session_none', transcript: { '*': 'delta' } })
-  assert.deepEqual([ack.code, ack.payload.accepted, ack.payload.not_found], [0, [], ['session_none']])
+  assert.deepEqual([ack.code, ack.payload], [0, { accepted: [], not_found: ['session_none'], resync_required: [], cursors: {} }])
   for (const payload of [{}, { session_id: server.session_id }, { session_id: server.session_id, transcript: { '*': 'all' } }]) {
     const { code, msg, details } = await socket.request('subscribe_v2', payload)
     assert.deepEqual([code, msg], [1, 'invalid subscribe_v2 payload'])
