@@ -71,7 +71,7 @@ test('SIGTERM while a turn streams, a command runs and an approval waits: 1001 f
   }
 })
 
-test('a second signal ends at once and takes running commands along', { skip: process.platform !== 'linux' }, async t => {
+test('a second signal ends at once and takes running commands along', { skip: process.platform !== 'linux', timeout: 40_000 }, async t => {
   const { home, place } = await crashScene(t)
   const server = await started(t, home)
   const id = await server.open(place)
@@ -83,7 +83,8 @@ test('a second signal ends at once and takes running commands along', { skip: pr
   assert.equal((await server.socket.closed).code, 1001)
   server.child.kill('SIGTERM')
   assert.equal((await server.ended).code, 130)
-  for (const pid of children) assert.equal(await alive(pid), false, `child ${pid} lives`)
+  // A process that was killed is there until it is its turn to run.
+  for (const pid of children) while (await alive(pid)) await new Promise(resolve => setTimeout(resolve, 2))
 })
 
 test('after a graceful end a restart tells nothing twice', async t => {
