@@ -1,7 +1,7 @@
 /** CronCreate, CronList and CronDelete. */
 import type { Static, TObject } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
+import { headOf, type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { createParameters, deleteParameters, listParameters } from './contract.ts'
 import type { Job } from './records.ts'
 import { type CronTable, MAX_JOBS } from './table.ts'
@@ -115,5 +115,5 @@ const unknown = (id: string) => new ToolRefusal(`There is no scheduled prompt ${
 
 function shortened(prompt: string): string {
   const line = prompt.replaceAll(/\s+/g, ' ').trim()
-  return line.length > 200 ? `${line.slice(0, 199)}…` : line
+  return line.length > 200 ? `${headOf(line, 199)}…` : line
 }

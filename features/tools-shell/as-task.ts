@@ -1,6 +1,6 @@
 /** A command as a task: waited for, moved to the background, or started there. */
 import { TaskRefused, type TaskRun, TaskStopped, type Tasks } from '../tasks/index.ts'
-import { ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
+import { headOf, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
 import { CommandRun, type Killed, type Line, type RunPorts, resultOf, verdictOf } from './command-run.ts'
 import { DEFAULT_TIMEOUT_S } from './contract.ts'
 
@@ -84,5 +84,5 @@ export async function runAsTask(
 
 function firstLine(command: string): string {
   const line = command.trim().split('\n', 1)[0] ?? ''
-  return line.length > 80 ? `${line.slice(0, 79)}…` : line
+  return line.length > 80 ? `${headOf(line, 79)}…` : line
 }

@@ -13,6 +13,7 @@ import {
 import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { closed } from './arguments.ts'
+import { headOf } from './bound-text.ts'
 import type { ToolEntry } from './contract.ts'
 import { meansTool } from './glob.ts'
 import { type Tool, type ToolPolicy, type ToolSet, undecided } from './tool.ts'
@@ -140,7 +141,7 @@ export class Registry {
     const shown = agent.get(OfferSlot).last?.tools.some(each => each.name === name)
     if (shown) return `The tool ${name} is not there any more.`
     const near = this.#near(agent, name.slice(0, 200))
-    return `Tool not found: ${name.slice(0, 200)}${near === undefined ? '' : `. Did you mean ${near}?`}`
+    return `Tool not found: ${headOf(name, 200)}${near === undefined ? '' : `. Did you mean ${near}?`}`
   }
 
   /** A tool that the agent may use and the model may have meant: models write another case, or the name of a namespace in front. */

@@ -132,6 +132,14 @@ test('detaching releases the waiting call at once and the turn goes on; the abor
   assert.equal((await scene.over()).status, 'killed')
 })
 
+test('a command that nobody described is shown by the beginning of its first line, in whole characters', async t => {
+  const scene = await start(t, [bash({ command: `echo here; sleep 60 # ${'😀'.repeat(60)}\necho there` }), 'noted'])
+  await scene.prompt('go')
+  await scene.waitFor(({ type }) => type === 'tool.progress')
+  assert.equal((await scene.list())[0]?.description, `echo here; sleep 60 # ${'😀'.repeat(28)}…`)
+  await scene.call(abortSession, { params: scene.params })
+})
+
 test('the abort of a turn ends a command in the foreground with its turn; a cancel ends it alone', async t => {
   const slow = bash({ command: 'echo here; sleep 60' })
   const scene = await start(t, [slow, slow, 'ok'])

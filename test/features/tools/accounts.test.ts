@@ -30,6 +30,7 @@ test('a tool and a set that fail are faults of their packs', async t => {
 
   assert.equal(typeof registry.callable(agent, 'Look'), 'object')
   assert.match(String(registry.callable(agent, 'Nowhere')), /^Tool not found/)
+  assert.equal(registry.callable(agent, `a${'😀'.repeat(200)}`), `Tool not found: a${'😀'.repeat(99)}`)
   failed('Look', new Error('x'), registry)
   failed('Far', new Error('x'), registry)
 
