@@ -158,12 +158,13 @@ export class NameTree {
     }
   }
 
+  /** With what is below it. */
   #forget(prefix: string): void {
-    for (const [key, folder] of this.#folders) {
-      if (!key.startsWith(prefix)) continue
-      this.#count -= folder.entries.length
-      this.#folders.delete(key)
-    }
+    const folder = this.#folders.get(prefix)
+    if (!folder) return
+    this.#folders.delete(prefix)
+    this.#count -= folder.entries.length
+    for (const { kind, path } of folder.entries) if (kind === 'directory') this.#forget(`${path}/`)
   }
 
   async #rulesAbove(prefix: string): Promise<IgnoreRules> {

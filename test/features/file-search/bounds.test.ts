@@ -1,15 +1,18 @@
 /** Order, bounds and ends of searches by name; searches by content that end early. */
 import assert from 'node:assert/strict'
+import { mkdirSync, rmdirSync } from 'node:fs'
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { grep } from '../../../features/file-search/grep.ts'
 import type { SearchEngine } from '../../../features/file-search/index.ts'
+import { NameTree } from '../../../features/file-search/name-tree.ts'
 import fileSearch from '../../../features/file-search/pack.ts'
 import { SecondLook } from '../../../features/file-search/second-look.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { fileScene } from '../fs/scene.ts'
 
 async function scene(t: TestContextLike, paths: readonly string[], config: object = {}) {
@@ -156,4 +159,21 @@ test('searches beside each other hold few files each', async t => {
   for (const look of looks) for (const name of names) look.add(name)
   await Promise.all(looks.map(look => look.end()))
   assert.ok(most >= 512 && most < 1000, `${most} of ${looks.length * names.length}`)
+})
+
+test('names of many directories that went together are forgotten in less time than it took to read them', async () => {
+  const root = await freshDir()
+  const dirs = Array.from({ length: 12_000 }, (_, n) => join(root, `d${n}`))
+  for (const dir of dirs) mkdirSync(dir)
+  const tree = new NameTree(root, true)
+  const looked = async () => {
+    const began = performance.now()
+    const { length } = await tree.names()
+    return { length, ms: performance.now() - began }
+  }
+  const read = await looked()
+  for (const dir of dirs) rmdirSync(dir)
+  const gone = await looked()
+  assert.deepEqual([read.length, gone.length, tree.size], [12_000, 0, 0])
+  assert.ok(gone.ms < read.ms, `${gone.ms} ms, not ${read.ms}`)
 })
