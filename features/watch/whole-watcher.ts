@@ -13,6 +13,9 @@ const maxRunning = 16
 /** Some file systems keep times in steps, ms. */
 const youngMs = 2000
 
+/** As long a directory may be read before a change in it has it read beside that, ms. */
+const readingMs = 60_000
+
 /** The library makes one for itself. */
 const ownThrottler = undefined as never
 
@@ -101,6 +104,14 @@ export class WholeWatcher extends FSWatcher {
   async #isYoung(dir: string, { mtimeMs }: Stats): Promise<boolean> {
     const now = await lstat(dir).catch(() => undefined) // gone, which its own watcher tells
     return now !== undefined && (now.mtimeMs !== mtimeMs || Date.now() - mtimeMs < youngMs)
+  }
+
+  /**
+   * What changes in a directory while it is read has it read once more behind that. The library forgets after a second that something changed;
+   * large directories take longer.
+   */
+  override _throttle(...[action, path, ms]: Parameters<FSWatcher['_throttle']>): ReturnType<FSWatcher['_throttle']> {
+    return super._throttle(action, path, action === 'readdir' ? readingMs : ms)
   }
 
   override _isIgnored(path: string, stats?: Stats): boolean {

@@ -106,6 +106,16 @@ test('a file that comes into a new directory between its reading and its watchin
   assert.equal((await added)[0], join(cwd, 'new/between'))
 })
 
+test('what changes in a directory that is read for long is not forgotten: it is read once more', async t => {
+  const watcher = new WholeWatcher({ ignoreInitial: true })
+  t.after(() => watcher.close())
+  const reading = watcher._throttle('readdir', '/large', 1)
+  assert.ok(reading)
+  assert.equal(watcher._throttle('readdir', '/large', 1), false) // something changed
+  await new Promise(resolve => setTimeout(resolve, 20)) // the time in which the library would have it read
+  assert.equal(reading.clear(), 1)
+})
+
 const namesFiles = ['linux', 'darwin', 'win32'].includes(process.platform)
 
 test('a tree takes one watch per directory, and of each file in it changes are told', { skip: !namesFiles, timeout: 20_000 }, async t => {
