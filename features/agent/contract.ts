@@ -166,12 +166,12 @@ export const promptSubmitted = durable(
 )
 export const promptQueued = durable(
   'prompt.queued',
-  'The prompt waits for the end of what runs',
+  'The prompt waits for the end of what runs; also one that was steered into a turn which ended before it took it',
   Type.Object({ ...prompt, content: Type.Array(ContentPart), queueLength: Count })
 )
 export const promptSteered = durable(
   'prompt.steered',
-  'Queued prompts became a message of the running turn; they have no end of their own',
+  'Queued prompts are for the running turn, whose next step takes them; then they have no end of their own',
   Type.Object({ activePromptId: Type.String(), promptIds: Type.Array(Type.String()), content: Type.Array(ContentPart), steeredAt: At })
 )
 export const promptCompleted = durable(

@@ -52,6 +52,13 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
     const content = [...sentParts(known.content, known.origin)]
     return [event('promptSubmitted', { promptId, content, userMessageId: promptId, status, createdAt: known.created_at })]
   }
+  /** Prompts that were handed to the turn, which ended before it took them. */
+  const backInQueue = (turn_id: number) => {
+    const queue = [...before.prompts.values()].filter(({ status, origin }) => status === 'queued' && isUserInput(origin))
+    return queue.flatMap(({ prompt_id: promptId, content, origin, turn_id: given_to }) =>
+      given_to === turn_id ? [event('promptQueued', { promptId, content: [...sentParts(content, origin)], queueLength: queue.length })] : []
+    )
+  }
   switch (record.type) {
     case 'prompt.accepted': {
       const { prompt_id: promptId, origin, starts, queue_length } = record
@@ -92,7 +99,7 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
       // The end of the turn is what is left of it after a kill: both give the session the same instant.
       const over_at = before.turn?.ended_at
       const work = { name: 'session.work', type: workChanged.type, payload: { last_turn_reason: ended }, ended } as const
-      return [{ ...work, at: over_at === undefined ? at : new Date(over_at) }, ...told]
+      return [{ ...work, at: over_at === undefined ? at : new Date(over_at) }, ...told, ...backInQueue(record.turn_id)]
     }
     case 'turn.started': {
       const { turn_id: turnId, origin, prompt_id: promptId, waited } = record

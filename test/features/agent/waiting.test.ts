@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TurnHooks } from '../../../features/agent/index.ts'
-import { steerPrompts } from '../../../features/prompts/index.ts'
+import { abortSession, listPrompts, steerPrompts } from '../../../features/prompts/index.ts'
 import { readSnapshot } from '../../../features/session-views/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
@@ -69,6 +69,45 @@ test('prompts that are steered are told again right before the step that takes t
   }
   await page.next('prompt.completed')
   assert.deepEqual(order(page.frames), [...prompt_ids.map(id => `running ${id}`), 'turn.step.started', 'prompt.completed'])
+})
+
+test('steered prompts that the turn did not take before it ended are told to wait again, those only, in their order', async t => {
+  const held = [
+    { type: 'text', text: 'so far' },
+    { type: 'wait', until: new Promise<never>(() => undefined) }
+  ] as const
+  const agent = await startAgent(t, scriptedLlm(held, held))
+  const { session_id } = agent
+  const one = await agent.prompt('one')
+  const [two, three, four] = [await agent.prompt('two'), await agent.prompt('three'), await agent.prompt('four')]
+  const prompt_ids = [two.prompt_id, three.prompt_id]
+  assert.equal((await agent.call(steerPrompts, { params: { session_id }, body: { prompt_ids } })).code, 0)
+  const page = await pageNow(agent)
+  await agent.call(abortSession, { params: { session_id } })
+  await page.next('turn.started')
+
+  const told = page.frames.flatMap(({ type, payload: { promptId, content, queueLength } }) =>
+    type === 'prompt.queued' || type === 'prompt.aborted' || type === 'prompt.submitted' ? [{ type, promptId, content, queueLength }] : []
+  )
+  const waits = (promptId: string, text: string) => ({ type: 'prompt.queued', promptId, content: [{ type: 'text', text }], queueLength: 3 })
+  assert.deepEqual(
+    told.slice(0, 3).map(({ type, promptId }) => [type, promptId]),
+    [
+      ['prompt.aborted', one.prompt_id],
+      ['prompt.queued', two.prompt_id],
+      ['prompt.queued', three.prompt_id]
+    ]
+  )
+  assert.deepEqual(told.slice(1, 3), [waits(two.prompt_id, 'two'), waits(three.prompt_id, 'three')])
+  assert.deepEqual(
+    submissions(page.frames, two.prompt_id).map(({ status }) => status),
+    ['running']
+  )
+  const { queued } = (await agent.call(listPrompts, { params: { session_id } })).data
+  assert.deepEqual(
+    queued.map(prompt => prompt.prompt_id),
+    [three.prompt_id, four.prompt_id]
+  )
 })
 
 test('a prompt that waits when the server dies is told again by the next one, right before its turn', async t => {
