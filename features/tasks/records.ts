@@ -1,5 +1,6 @@
 /** Tasks in the journal of their agent: begun in the background, over, reported; what is known of them by it; the events that follow. */
 import { type Static, Type } from '../../kernel/index.ts'
+import { noticeDropped } from '../agent/index.ts'
 import {
   defineRecord,
   givenNumber,
@@ -83,14 +84,20 @@ export interface TaskState {
 /** Tasks that are over and told of; older ones are forgotten. */
 const kept = 100
 
+/** Of the message that tells of an end. */
+export const noticeId = (task_id: string) => `msg_${task_id}`
+
+/** The end is told with the next turn; no turn begins for it. */
+const quiet = (entry: TaskEntry): TaskEntry => (entry.end ? { ...entry, end: { ...entry.end, quiet: true } } : entry)
+
 /** Its end is on record, and the agent was not told of it and is to be. */
 export const isUntold = ({ info, end, told, reported_by, undone }: TaskEntry): boolean =>
   end !== undefined && !undone && told === undefined && reported_by === undefined && info.terminalNotificationSuppressed !== true
 
 export const taskState: StateSpec<TaskState> = {
   name: 'tasks',
-  version: 2,
-  records: recordTypes(...messageTypes, 'context.undone', startedRecord, terminatedRecord, reportedRecord, leftRecord),
+  version: 3,
+  records: recordTypes(...messageTypes, 'context.undone', noticeDropped, startedRecord, terminatedRecord, reportedRecord, leftRecord),
   initial: () => ({ entries: [], compactions: 0, newest: -1 }),
   reduce(given, record) {
     const number = givenNumber(record)
@@ -133,9 +140,10 @@ function changeBy(record: HistoryRecord): ((entry: TaskEntry) => TaskEntry) | un
       if (entry.begun >= from) return { ...entry, undone: true }
       if (entry.told === undefined || entry.told < from) return entry
       const { told: _told, ...rest } = entry
-      return rest
+      return quiet(rest)
     }
   }
+  if (noticeDropped.is(record)) return entry => (record.notice_ids.includes(noticeId(entry.info.taskId)) ? quiet(entry) : entry)
   if (terminatedRecord.is(record)) {
     const { info, type: _type, time: _time, ...end } = record
     return entry => (entry.info.taskId === info.taskId ? { ...entry, info, end } : entry)

@@ -3,7 +3,7 @@ import type { Logger } from '../../kernel/index.ts'
 import type { Admission, Agent } from '../agent/index.ts'
 import type { History, Tracked } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { isUntold, reportedRecord, type TaskEntry, type TaskState } from './records.ts'
+import { isUntold, noticeId, reportedRecord, type TaskEntry, type TaskState } from './records.ts'
 import { notification, notificationId } from './texts.ts'
 
 /** A call that waits for one of these tasks; its result tells of the end. */
@@ -101,6 +101,3 @@ export class Telling {
     if (isUntold(this.#entry(task_id) ?? entry)) await this.#history.append(reportedRecord.of({ task_ids: [task_id], tool_call_id }))
   }
 }
-
-/** Of the message that tells of an end. */
-const noticeId = (task_id: string) => `msg_${task_id}`

@@ -45,6 +45,29 @@ test('archiving stops what runs; a restored session starts tasks as before', asy
   assert.equal(told(llm).length, 2, 'with the first turn both ends are told')
 })
 
+test('an end that nobody was told of when the session is archived begins no turn at the next start; the next turn tells it', async t => {
+  const waits = [{ type: 'wait', until: new Promise<never>(() => undefined) }] as const
+  const first = await startTasks(t, scriptedLlm(waits))
+  const { end, task } = await first.hold({ background: true })
+  await first.prompt('go')
+  await first.waitFor(({ type }) => type === 'turn.step.started')
+  end()
+  await task.ended
+  const { session_id } = first
+  await first.call(archiveSession, { params: { session_id } })
+  await first.call(restoreSession, { params: { session_id } })
+
+  const llm = scriptedLlm('ok')
+  const next = await startTasks(t, llm, { home: await copyOfHome(first.home), session_id })
+  await next.prompt('again')
+  await next.settled(1)
+  assert.deepEqual(
+    next.events.flatMap(({ type, payload }) => (type === 'turn.started' ? [(payload as { origin: { kind: string } }).origin.kind] : [])),
+    ['user']
+  )
+  assert.equal(told(llm).length, 1)
+})
+
 test('when the pack leaves, its tasks end and say so; when it is back, they are known', async t => {
   const scene = await startTasks(t, scriptedLlm('ok'))
   const { task } = await scene.hold({ background: true })

@@ -238,6 +238,26 @@ test('an end whose message was taken back is told with the next turn, once', asy
   }
 })
 
+test('an end whose message was taken back begins no turn at the next start; the next turn tells it', async t => {
+  const first = await startTasks(t, scriptedLlm('noted'))
+  const { end } = await first.hold({ background: true })
+  end()
+  await first.waitFor(({ type }) => type === 'turn.ended')
+  await first.waitFor(({ type, payload }) => type === 'event.session.work_changed' && !(payload as { busy: boolean }).busy)
+  const message = (await wireOf(first)).find(({ type, origin }) => type === 'message' && (origin as { kind?: string })?.kind === 'task')
+  await (await first.history()).append({ type: 'context.undone', from: Number(message?.number), context_tokens: 0, turns: 1 })
+
+  const llm = scriptedLlm('ok')
+  const next = await startTasks(t, llm, { home: await copyOfHome(first.home), session_id: first.session_id })
+  await next.prompt('go')
+  await next.settled(1)
+  assert.deepEqual(
+    next.events.flatMap(({ type, payload }) => (type === 'turn.started' ? [(payload as { origin: { kind: string } }).origin.kind] : [])),
+    ['user']
+  )
+  assert.equal(told(llm).length, 1)
+})
+
 test('after a compaction the agent is reminded once of what runs', async t => {
   const llm = scriptedLlm('ok')
   const scene = await startTasks(t, llm)
