@@ -5,7 +5,8 @@
 import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { firstAbort, untilAborted, waitAtMost } from '../../kernel/index.ts'
+import { firstAbort, redactText, untilAborted, waitAtMost } from '../../kernel/index.ts'
+import { withoutSecrets } from '../llm/index.ts'
 import type { Form } from './elicitation.ts'
 import type { Entry } from './layers.ts'
 import { type Listed, Listing } from './listing.ts'
@@ -71,6 +72,8 @@ export async function connect(
   const starting = AbortSignal.any([signal, limit])
   const sdk = await loadSdk()
   const made = transportTo(entry, cwd, ports, sdk)
+  /** Servers quote what they were given when they end; this is shown and kept. */
+  const shown = (why: string) => redactText(withoutSecrets(why, made.secrets))
   const asks = ports.asks()
   const capabilities = { roots: {}, ...(asks ? { elicitation: { form: {} } } : {}) }
   const client = new sdk.Client({ name: 'svc-code', version: ports.version }, { capabilities })
@@ -110,7 +113,7 @@ export async function connect(
       listed = await list(starting)
     }
     client.onclose = () => {
-      if (open) events.closed(made.trouble() ?? 'the connection was closed')
+      if (open) events.closed(shown(made.trouble() ?? 'the connection was closed'))
       open = false
     }
     // Answers come on the one stream of such a server, and another one begins another session there.
@@ -147,7 +150,7 @@ export async function connect(
   } catch (error) {
     open = false
     void close().catch(() => undefined) // what is left of a start that failed
-    throw reasonOf(error, { signal, limit, trouble: made.trouble(), ms: startupMs() })
+    throw reasonOf(error, { signal, limit, trouble: made.trouble(), ms: startupMs(), shown })
   }
 }
 
@@ -171,11 +174,13 @@ interface Circumstances {
   readonly limit: AbortSignal
   readonly trouble: string | undefined
   readonly ms: number
+  /** Without what the server was given. */
+  readonly shown: (why: string) => string
 }
 
-function reasonOf(error: unknown, { signal, limit, trouble, ms }: Circumstances): Error {
+function reasonOf(error: unknown, { signal, limit, trouble, ms, shown }: Circumstances): Error {
   if (signal.aborted) return new Error('it was stopped')
-  if (limit.aborted) return new Error(`it did not start within ${ms / 1000} s${trouble === undefined ? '' : `: ${trouble}`}`)
+  if (limit.aborted) return new Error(shown(`it did not start within ${ms / 1000} s${trouble === undefined ? '' : `: ${trouble}`}`))
   if (wantsLogin(error)) return new NeedsAuth(wanted)
-  return new Error((trouble ?? inWords(error)).slice(0, 2000), { cause: error })
+  return new Error(shown(trouble ?? inWords(error)).slice(0, 2000), { cause: error })
 }

@@ -1,5 +1,7 @@
 /** How a server is reached: over the streams of a program, or over HTTP with what it is to be let in by. */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { isSecretName } from '../../kernel/index.ts'
+import { secretsIn, secretsSent } from '../llm/index.ts'
 import type { Shell } from '../tools-shell/index.ts'
 import { BrokenAnswers, reconnectionOptions } from './broken-answers.ts'
 import type { RemoteConfig, StdioConfig } from './config.ts'
@@ -51,6 +53,8 @@ interface Made {
   readonly transport: Transport | (Transport & { terminateSession(): Promise<void> })
   /** Why it ended, as far as it knows. */
   trouble(): string | undefined
+  /** What the server was given and may quote. */
+  readonly secrets: readonly string[]
 }
 
 export function transportTo(entry: Entry, cwd: string, ports: TransportPorts, sdk: Sdk): Made {
@@ -80,6 +84,7 @@ function stdioTransport(
   })
   return {
     transport,
+    secrets: secretsOfEnv(config.env ?? {}),
     trouble() {
       const said = transport.stderr.trim()
       return transport.trouble === undefined ? undefined : said === '' ? transport.trouble : `${transport.trouble}: ${said.slice(-1000)}`
@@ -99,11 +104,18 @@ function remoteTransport(entry: Entry, config: RemoteConfig, { remote, shell, to
   const fetch = source ? withTokens(remote.fetch, source) : remote.fetch
   const url = new URL(config.url)
   const requestInit = { headers }
-  if (config.transport === 'sse') return { transport: new sdk.SSEClientTransport(url, { fetch, requestInit }), trouble: () => undefined }
+  const told = { trouble: () => undefined, secrets: [...Object.values(headers), ...secretsIn(config.url)] }
+  if (config.transport === 'sse') return { transport: new sdk.SSEClientTransport(url, { fetch, requestInit }), ...told }
   const broken = new BrokenAnswers()
   const transport = new sdk.StreamableHTTPClientTransport(url, { fetch: broken.over(fetch), requestInit, reconnectionOptions }) as Transport
   broken.watch(transport)
-  return { transport, trouble: () => undefined }
+  return { transport, ...told }
+}
+
+/** Values of variables with a telling name, and those that look like a key. */
+function secretsOfEnv(env: Readonly<Record<string, string>>): string[] {
+  const named = Object.entries(env).flatMap(([name, value]) => (isSecretName(name) ? [value] : []))
+  return [...named, ...secretsSent('', env)]
 }
 
 function withTokens(fetch: RemoteFetch['fetch'], source: TokenSource): RemoteFetch['fetch'] {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import type { ServerResponse } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { loadDefaultPacks } from '../../../features/default-packs.ts'
@@ -302,6 +303,31 @@ test('a server that does not start is an error with what it said, and holds up n
     assert.match(String(server?.last_error), /nothing listens there \(ECONNREFUSED\)/)
   assert.match(String(servers.blocked?.last_error), /cannot be reached: bad port/)
   assert.match(String(servers.unset?.last_error), /SVC_TEST_NOT_SET is not set/)
+})
+
+test('what a server says of its end is shown without the keys that it was given', async t => {
+  const key = 'k7-given-to-the-server'
+  const says = (...words: string[]) => ['-e', `console.error(${words.join(' + ')}); process.exit(3)`]
+  const site = createServer((_request, response) => response.writeHead(500).end(`no such key: ${key}`)).listen(0, '127.0.0.1')
+  await once(site, 'listening')
+  t.after(() => site.close())
+  const scene = await start(t, {
+    variable: { command: process.execPath, args: says('"key " + process.env.DB_PASSWORD'), env: { DB_PASSWORD: 'pw17', DB_HOST: 'db1' } },
+    shape: {
+      command: process.execPath,
+      args: says('"host " + process.env.WHERE + " key " + process.env.WITH'),
+      env: { WHERE: 'db1', WITH: key }
+    },
+    header: { url: `http://127.0.0.1:${(site.address() as AddressInfo).port}/mcp`, headers: { 'x-access': key } }
+  })
+  await scene.run()
+  const told = [JSON.stringify(await scene.servers()), JSON.stringify(scene.of('mcp.server.status'))]
+  for (const each of told) {
+    assert.match(each, /exited with 3: key \[redacted\]/)
+    assert.match(each, /host db1 key \[redacted\]/)
+    assert.match(each, /no such key: \[redacted\]/)
+    assert.doesNotMatch(each, /pw17|k7-given/)
+  }
 })
 
 test('hostile servers end with a clear error, and the session goes on', async t => {
