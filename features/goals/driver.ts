@@ -97,6 +97,13 @@ export class GoalDriver {
     await this.#holdBack()
   }
 
+  /** Nobody works on it any more, until the user says so. */
+  async rest(why: string): Promise<void> {
+    if (this.keeper.goal?.status === 'active') await this.keeper.pause('system', why)
+    this.#resumedIn = undefined
+    await this.#holdBack()
+  }
+
   async cancel(): Promise<void> {
     const { keeper } = this
     const turn_id = this.#history.lastTurn()?.turn_id

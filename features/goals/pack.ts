@@ -49,6 +49,9 @@ export default definePack({
       const agent = session.agent('main')
       if (agent && session.writable) await of(agent)
     })
+    sessions.onArchive(async session => {
+      await (await session.agent('main')?.peek(slot))?.rest('the session was archived')
+    })
     ctx.tap(turns.stepBegin, info => ask(info.agent, driver => driver.stepBegin(info)))
     ctx.tap(turns.turnEnd, info => ask(info.agent, driver => driver.turnEnd(info)))
     ctx.tap(toolHooks.before, context => ask(context.env.agent, driver => driver.guard(context)), { stage: -100 })

@@ -11,7 +11,7 @@ import goals from '../../../features/goals/pack.ts'
 import interactions from '../../../features/interactions/pack.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { submitPrompt } from '../../../features/prompts/index.ts'
-import { updateProfile } from '../../../features/sessions/index.ts'
+import { archiveSession, restoreSession, updateProfile } from '../../../features/sessions/index.ts'
 import tools from '../../../features/tools/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
@@ -251,4 +251,24 @@ test('a copy of a session whose goal rests is told that it has none', async t =>
 
   assert.match(JSON.stringify(llm.requests[1]?.messages), /goal of this session is paused/)
   assert.match(JSON.stringify(llm.requests[2]?.messages), /has no goal any more/)
+})
+
+test('the goal of a session that is archived rests: in its turn, and while its next one waits; resumed, it goes on', async t => {
+  const never = new Promise<never>(() => undefined)
+  for (const waits of [false, true]) {
+    const llm = scriptedLlm(...(waits ? ['a slice'] : []), held(never), 'more', call('UpdateGoal', { status: 'complete' }), 'done')
+    const scene = await start(t, llm)
+    const params = { session_id: scene.session_id }
+    await scene.set({ goal_objective: 'a' })
+    await scene.prompt('begin')
+    if (waits) await scene.prompt('first, before the goal goes on')
+    await llm.arrived(waits ? 1 : 0)
+    await scene.call(archiveSession, { params })
+    const { status, terminalReason } = (await scene.goal()) ?? {}
+    assert.deepEqual([status, terminalReason], ['paused', 'the session was archived'])
+    await scene.call(restoreSession, { params })
+    assert.equal((await scene.set({ goal_control: 'resume' })).code, 0)
+    await scene.waitFor(({ type, payload }) => type === 'goal.updated' && (payload as { snapshot: unknown }).snapshot === null)
+    assert.deepEqual(scene.turns().slice(waits ? 2 : 1), ['goal_continuation', 'goal_continuation'])
+  }
 })
