@@ -94,7 +94,9 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
           : event('promptCompleted', { promptId, finishedAt: at.toISOString(), reason })
       )
       const failed = { name: 'session.work', type: workChanged.type, payload: { last_turn_reason: 'failed' }, ended: 'failed', at } as const
-      if (record.turn_id === undefined) return reason === 'blocked' ? [failed, ...told] : told
+      // One that was to be steered leaves the turn at work.
+      const inTurn = before.turn !== undefined && before.turn.reason === undefined
+      if (record.turn_id === undefined) return reason === 'blocked' && !inTurn ? [failed, ...told] : told
       const ended = reason === 'aborted' ? 'cancelled' : reason === 'completed' ? reason : 'failed'
       // The end of the turn is what is left of it after a kill: both give the session the same instant.
       const over_at = before.turn?.ended_at

@@ -180,6 +180,10 @@ test('a prompt that is steered into the running turn is asked about, too', async
     of(agent, 'prompt.completed').map(({ promptId, reason }) => [promptId, reason]),
     [[prompt_id, 'blocked']]
   )
+  const { busy, main_turn_active, last_turn_reason } = (await agent.call(readSession, { params })).data
+  assert.deepEqual([busy, main_turn_active, last_turn_reason], [true, true, undefined], 'the turn goes on')
+  const heard = of(agent, 'event.session.work_changed').at(-1)
+  assert.deepEqual([heard?.busy, heard?.main_turn_active, heard?.last_turn_reason], [true, true, undefined])
   more.open()
   await agent.settled(2)
   assert.equal(llm.requests.length, 1)
