@@ -48,6 +48,8 @@ export class GoalKeeper {
   readonly #ports: KeeperPorts
   readonly #inOrder = inOrder()
   #deadline: NodeJS.Timeout | undefined
+  /** Lets the session be unloaded. */
+  #letGo: (() => void) | undefined
   /** Called when the time budget runs out. */
   onDeadline = () => {}
 
@@ -75,6 +77,7 @@ export class GoalKeeper {
 
   close(): void {
     clearTimeout(this.#deadline)
+    this.#letGo?.()
   }
 
   get goal(): Goal | undefined {
@@ -181,7 +184,7 @@ export class GoalKeeper {
       const stats = { turnsUsed, tokensUsed, wallClockMs }
       const change = { kind: 'completion', status: 'complete', ...(reason === undefined ? {} : { reason }), stats, actor } as const
       await this.#history.append(goalRecord.of({ goal: this.#priced(done), change }), goalRecord.of({ goal: null, actor }))
-      this.#watchClock()
+      this.#changed()
     })
   }
 
@@ -190,7 +193,7 @@ export class GoalKeeper {
     return this.#inOrder(async () => {
       this.#goal()
       await this.#history.append(goalRecord.of({ goal: null, actor }))
-      this.#watchClock()
+      this.#changed()
     })
   }
 
@@ -226,6 +229,16 @@ export class GoalKeeper {
 
   async #write(goal: Goal, change?: GoalChange, actor?: Actor): Promise<void> {
     await this.#history.append(goalRecord.of({ goal: this.#priced(goal), ...(change ? { change } : {}), ...(actor ? { actor } : {}) }))
+    this.#changed()
+  }
+
+  /** The session of an active goal stays loaded: the next load would take it for one that was left in the middle. */
+  #changed(): void {
+    if (this.goal?.status === 'active') this.#letGo ??= this.host.session.keep()
+    else {
+      this.#letGo?.()
+      this.#letGo = undefined
+    }
     this.#watchClock()
   }
 

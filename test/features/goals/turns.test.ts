@@ -11,13 +11,13 @@ import goals from '../../../features/goals/pack.ts'
 import interactions from '../../../features/interactions/pack.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { submitPrompt } from '../../../features/prompts/index.ts'
-import { archiveSession, restoreSession, updateProfile } from '../../../features/sessions/index.ts'
+import { archiveSession, createSession, restoreSession, updateProfile } from '../../../features/sessions/index.ts'
 import tools from '../../../features/tools/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { copyOfHome, type StartOptions, startAgent } from '../agent/start.ts'
+import { copyOfHome, insider, type StartOptions, startAgent } from '../agent/start.ts'
 
 const call = (name: string, args: unknown = {}) => toolCalls({ id: `call_${name}`, name, args })
 const held = (until: Promise<unknown>) => [
@@ -271,4 +271,27 @@ test('the goal of a session that is archived rests: in its turn, and while its n
     await scene.waitFor(({ type, payload }) => type === 'goal.updated' && (payload as { snapshot: unknown }).snapshot === null)
     assert.deepEqual(scene.turns().slice(waits ? 2 : 1), ['goal_continuation', 'goal_continuation'])
   }
+})
+
+test('an active goal waits for its prompt however long that takes: its session is not unloaded until the goal rests or is over', async t => {
+  const inside = insider()
+  const scene = await start(t, scriptedLlm('a slice', call('UpdateGoal', { status: 'complete' }), 'done'), '', {
+    packs: [config, tools, interactions, permissions, goals, inside.pack],
+    config: { sessions: { idle_ms: 5, hibernate_ms: 30 } }
+  })
+  const asleep = async (id: string) => {
+    const session = await inside.sessions.load(id)
+    await new Promise<void>(resolve => session.own(resolve))
+  }
+  await scene.set({ goal_objective: 'a' })
+  const { id } = (await scene.call(createSession, { body: { metadata: { cwd: scene.cwd } } })).data
+  for (const _ of [1, 2]) await asleep(id)
+  assert.equal((await scene.goal())?.status, 'active')
+  await scene.prompt('begin')
+  await scene.waitFor(({ type, payload }) => type === 'goal.updated' && (payload as { snapshot: unknown }).snapshot === null)
+  assert.deepEqual(scene.turns(), ['user', 'goal_continuation'])
+
+  await scene.set({ goal_objective: 'b' })
+  await scene.set({ goal_control: 'pause' })
+  await asleep(scene.session_id)
 })
