@@ -239,10 +239,15 @@ export class AgentEngine implements Agent {
   }
 
   async end(): Promise<void> {
-    await this.#entering
+    await this.withdrawAll()
     await this.#turns.endExclusive()
-    await this.#waiting.withdrawAll()
     await this.abort(false)
+  }
+
+  /** What waits does not begin when that has ended which it waits for. */
+  async withdrawAll(): Promise<void> {
+    await this.#entering
+    await this.#waiting.withdrawAll()
   }
 
   async abort(user: boolean): Promise<void> {

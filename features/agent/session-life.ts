@@ -33,7 +33,10 @@ export function followSessions(ctx: Context, { sessions, histories, of, opened }
   })
   sessions.onArchive(async session => {
     await session.get(children)
-    for (const agent of session.agents()) await (await opened(agent))?.end()
+    const engines = await Promise.all(session.agents().flatMap(agent => opened(agent) ?? []))
+    // Of all first: the end of a turn ends those of the agents that it started.
+    for (const engine of engines) await engine.withdrawAll()
+    for (const engine of engines) await engine.end()
   })
 }
 

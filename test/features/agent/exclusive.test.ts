@@ -148,6 +148,7 @@ test('archiving and shutting down end exclusive work by its signal and wait for 
   await agent.prompt('never runs')
   assert.equal((await agent.call(archiveSession, { params })).code, 0)
   assert.deepEqual([ended, llm.requests.length], [['archive'], 0])
+  assert.ok(!agent.events.some(({ type }) => type === 'turn.started'))
   await one.work
 
   const two = begin('shutdown')

@@ -12,7 +12,14 @@ import { Llm, type LlmRequest, NoCredential, noUsage } from '../../../features/l
 import permissions from '../../../features/permissions/pack.ts'
 import { abortPrompt } from '../../../features/prompts/index.ts'
 import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
-import { type AgentHost, createSession, readSession, type Session, updateProfile } from '../../../features/sessions/index.ts'
+import {
+  type AgentHost,
+  archiveSession,
+  createSession,
+  readSession,
+  type Session,
+  updateProfile
+} from '../../../features/sessions/index.ts'
 import { createChildren } from '../../../features/subagents/children.ts'
 import { subagentCompleted, subagentSpawned, subagentStarted } from '../../../features/subagents/index.ts'
 import subagents from '../../../features/subagents/pack.ts'
@@ -85,6 +92,21 @@ async function abortedWithChild(t: TestContextLike) {
   await scene.call(abortPrompt, { params: { session_id: scene.session_id, prompt_id } })
   return scene
 }
+
+test('what waits in a subagent does not begin when its session is archived', async t => {
+  const llm = script(text => {
+    if (text.includes('start somebody')) return toolCalls(call({ prompt: 'look around' }))
+    return text.includes('look around') ? [{ type: 'wait', until: new Promise<never>(() => undefined) }] : 'never asked'
+  })
+  const scene = await start(t, llm)
+  await scene.prompt('start somebody')
+  await scene.waitFor(({ type, subject }) => type === 'turn.step.started' && subject === 'agent-0')
+  const { prompt_id, status } = await scene.prompt('and this', { agent_id: 'agent-0' })
+  assert.equal(status, 'queued')
+  assert.equal((await scene.call(archiveSession, { params: { session_id: scene.session_id } })).code, 0)
+  assert.ok(scene.of('prompt.aborted').some(({ promptId }) => promptId === prompt_id))
+  assert.ok(!scene.of('turn.started').some(({ promptId }) => promptId === prompt_id))
+})
 
 test('an agent hands work to another one and gets its answer, once, and clients see both', async t => {
   const llm = script(text => {
