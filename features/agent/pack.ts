@@ -14,6 +14,7 @@ import { failureState } from './failure.ts'
 import { contributeFields } from './fields.ts'
 import { TurnHookCalls } from './hook-calls.ts'
 import { createTurnHooks, TurnHooks } from './hooks.ts'
+import { lastEndState } from './last-end.ts'
 import { noticeState } from './notices.ts'
 import { profilesOf } from './profiles.ts'
 import { dateInjector } from './prompt/environment.ts'
@@ -76,6 +77,7 @@ export default definePack({
     ctx.contribute(HistoryStates, boundState)
     ctx.contribute(HistoryStates, noticeState)
     ctx.contribute(HistoryStates, failureState)
+    ctx.contribute(HistoryStates, lastEndState)
 
     const deps: AgentDeps = {
       llm,

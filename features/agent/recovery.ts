@@ -17,6 +17,7 @@ import {
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import type { AgentRecordEvent } from './events.ts'
+import { lastEndState } from './last-end.ts'
 import { inputText } from './media.ts'
 import { noticeDropped, noticeState, startsTurn } from './notices.ts'
 import { repairOf } from './turn-records.ts'
@@ -33,21 +34,20 @@ export async function catchUp(host: AgentHost, history: History, deps: AgentDeps
   const repair = [...records, ...repairOf(history, notes)]
   if (repair.length > 0) await history.append(...repair)
   if (host.record.type === 'sub') await withdraw(history)
-  if (host.id === 'main') catchUpReason(host, history)
+  if (host.id === 'main') await catchUpReason(host, history)
 }
 
 /** A session that another server has is read only: its state takes in, in memory, what its journal has and its owner has not saved yet. */
 export async function catchUpReading(host: AgentHost, history: History): Promise<void> {
   if (host.id !== 'main') return
   await catchUpPrompts(host, history)
-  catchUpReason(host, history)
+  await catchUpReason(host, history)
 }
 
-function catchUpReason({ id, session: { work, state } }: AgentHost, history: History): void {
-  const { ended_at, reason } = history.lastTurn() ?? {}
-  if (ended_at === undefined) return
-  const last = workReason(reason)
-  if (state.last_turn_reason !== last) work.turnEnded(id, last, { announce: false, at: new Date(ended_at) })
+async function catchUpReason({ id, session }: AgentHost, history: History): Promise<void> {
+  const { open, last } = (await history.track(lastEndState)).value
+  if (open || !last || session.state.last_turn_reason === last.reason) return
+  session.work.turnEnded(id, last.reason, { announce: false, at: new Date(last.at) })
 }
 
 /** What packs put on record: before the end of the turn, in which it may have been left open. */
@@ -133,9 +133,6 @@ async function textOfPrompt(history: History, { prompt_id, content, origin }: Pr
   const parts = content.length > 0 ? content : (await history.messages.find(prompt_id))?.content
   return parts && inputText(parts, origin)
 }
-
-const workReason = (reason: string | undefined): 'completed' | 'cancelled' | 'failed' =>
-  reason === 'completed' ? reason : reason === 'failed' || reason === 'blocked' ? 'failed' : 'cancelled'
 
 interface ChildrenPorts {
   readonly of: (agent: AgentHost) => Promise<unknown>

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Agent, TurnHooks } from '../../../features/agent/index.ts'
 import { abortSession } from '../../../features/prompts/index.ts'
+import { readSnapshot } from '../../../features/session-views/index.ts'
+import { readSession } from '../../../features/sessions/index.ts'
 import { definePack, type PackContext } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { failure, type Reply, scriptedLlm, text } from '../../helpers/scripted-llm.ts'
-import { insider, type Started, startAgent, wireOf } from './start.ts'
+import { copyOfHome, insider, type Started, startAgent, wireOf } from './start.ts'
 
 const notice = (content: string) => ({ content, origin: { kind: 'task' } })
 const refused = failure({ message: '400 no', retryable: false, status: 400 })
@@ -141,6 +145,31 @@ test('a prompt that a pack blocks is an outcome for whoever ran it', async t => 
   const { reason, turn_id, steps } = await main.run(input)
 
   assert.deepEqual([reason, turn_id, steps, llm.requests.length], ['blocked', undefined, 0, 0])
+})
+
+test('a session whose newest prompt was blocked says so after a restart, too, also when its state was not saved', async t => {
+  const blocks: Taps = (tap, hooks) =>
+    tap(hooks.beforePrompt, ({ content }) =>
+      JSON.stringify(content).includes('bad') ? { event: 'UserPromptSubmit', reason: 'not today' } : undefined
+    )
+  const { agent } = await started(t, blocks, 'answer')
+  const { session_id } = agent
+  await agent.prompt('good')
+  await agent.settled(1)
+  await agent.prompt('bad')
+  await agent.settled(2)
+  for (const saved of [true, false]) {
+    const home = await copyOfHome(agent.home)
+    if (!saved) {
+      const file = join(home, (await readdir(home, { recursive: true })).find(name => name.endsWith('state.json')) ?? '')
+      const { last_turn_reason: _reason, ...state } = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>
+      await writeFile(file, JSON.stringify(state))
+    }
+    const next = await startAgent(t, scriptedLlm('never asked'), { home, session_id })
+    const params = { session_id }
+    await next.call(readSnapshot, { params })
+    assert.equal((await next.call(readSession, { params })).data.last_turn_reason, 'failed')
+  }
 })
 
 test('closing an agent ends what asks packs about a prompt, which begins nothing any more', async t => {
