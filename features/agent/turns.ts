@@ -101,7 +101,11 @@ export class Turns {
       return
     }
     const head = this.queue.shift() ?? this.next()
-    if (!head) return
+    if (!head) {
+      const { id, session } = this.#agent.host
+      session.work.rests(id) // what waited when the turn before it ended may have been withdrawn
+      return
+    }
     const turn_id = this.nextId()
     this.begin(turn_id, head, () => this.#insist(startRecords(turn_id, head, { waited: true })))
   }

@@ -66,6 +66,8 @@ export interface SessionWork extends WorkTuple {
     reason: TurnReason,
     options?: { readonly announce?: boolean; readonly goesOn?: boolean; readonly at?: Date }
   ): void
+  /** What the agent was to go on with (`goesOn`) is gone before it began. */
+  rests(agent_id: string): void
   activeTurns(): readonly string[]
   /** One more (+1) or one less (-1) open approval or question. */
   pending(kind: 'approval' | 'question', change: 1 | -1): void

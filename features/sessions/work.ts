@@ -79,6 +79,12 @@ export class Work implements SessionWork {
     this.#changed(options.announce)
   }
 
+  rests(agent_id: string): void {
+    if (!this.#turns.delete(agent_id)) return
+    if (agent_id === 'main') this.#prompt = undefined
+    this.#changed()
+  }
+
   pending(kind: 'approval' | 'question', change: 1 | -1): void {
     this.#pending[kind] = Math.max(0, this.#pending[kind] + change)
     this.#changed()

@@ -3,9 +3,9 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Agent, TurnHooks } from '../../../features/agent/index.ts'
-import { abortSession } from '../../../features/prompts/index.ts'
+import { abortPrompt, abortSession } from '../../../features/prompts/index.ts'
 import { readSnapshot } from '../../../features/session-views/index.ts'
-import { readSession } from '../../../features/sessions/index.ts'
+import { archiveSession, readSession } from '../../../features/sessions/index.ts'
 import { definePack, type PackContext } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { failure, type Reply, scriptedLlm, text } from '../../helpers/scripted-llm.ts'
@@ -145,6 +145,33 @@ test('a prompt that a pack blocks is an outcome for whoever ran it', async t => 
   const { reason, turn_id, steps } = await main.run(input)
 
   assert.deepEqual([reason, turn_id, steps, llm.requests.length], ['blocked', undefined, 0, 0])
+})
+
+test('a session is idle when the prompt that was to be next is withdrawn while packs are asked about it', async t => {
+  for (const how of ['abort', 'archive'] as const) {
+    const asked = latch()
+    const first = latch()
+    const asks: Taps = (tap, hooks) =>
+      tap(hooks.beforePrompt, async ({ content, signal }) => {
+        if (!JSON.stringify(content).includes('two')) return undefined
+        asked.open()
+        await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+        return undefined
+      })
+    const { agent, params } = await started(t, asks, [{ type: 'wait', until: first.opened }, ...text('answer')])
+    await agent.prompt('one')
+    await agent.waitFor(({ type }) => type === 'turn.step.started')
+    const { prompt_id } = await agent.prompt('two')
+    first.open()
+    await asked.opened
+    if (how === 'abort') await agent.call(abortPrompt, { params: { ...params, prompt_id } })
+    else await agent.call(archiveSession, { params })
+    await agent.waitFor(({ type, payload }) => type === 'event.session.work_changed' && !(payload as { busy: boolean }).busy)
+    const { busy, main_turn_active, last_turn_reason } = (await agent.call(readSession, { params })).data
+    assert.deepEqual([busy, main_turn_active, last_turn_reason], [false, false, 'completed'])
+    const heard = payloads(agent, 'event.session.work_changed').at(-1)
+    assert.deepEqual([heard?.busy, heard?.main_turn_active, heard?.last_turn_reason], [false, false, 'completed'])
+  }
 })
 
 test('a session whose newest prompt was blocked says so after a restart, too, also when its state was not saved', async t => {

@@ -82,6 +82,7 @@ export class FakeSession extends SlotHost implements Session {
     pending_interaction: 'none',
     turnStarted: () => undefined,
     turnEnded: () => undefined,
+    rests: () => undefined,
     activeTurns: () => [],
     pending: (kind, change) => this.told.push(`${kind} ${change > 0 ? '+1' : '-1'}`),
     background: () => undefined,
