@@ -312,7 +312,10 @@ export class AgentEngine implements Agent {
         )
     await this.#turns.close()
     if (this.host.session.writable) this.host.session.leaves(this.host.id, this.#turns.next() !== undefined)
-    for (const item of this.#turns.queue.items()) item.settled?.(neverRan)
+    for (const item of this.#turns.queue.items()) {
+      item.launched?.('queued')
+      item.settled?.(neverRan)
+    }
     for (const settled of this.#turns.ends.values()) settled(neverRan)
   }
 

@@ -108,6 +108,7 @@ export class Turns {
     }
     const turn_id = this.nextId()
     this.begin(turn_id, head, () => this.#insist(startRecords(turn_id, head, { waited: true })))
+    if ('launched' in head) head.launched?.('running') // whoever was to be asked has left meanwhile
   }
 
   /** The first prompt waits, and the session is at work, until packs have had their say; one that is withdrawn meanwhile is gone. */
@@ -129,7 +130,10 @@ export class Turns {
       item.launched?.('running')
     }
     const done = ask()
-      .catch((err: unknown) => deps.log.error({ err, session_id: host.session.id }, 'a prompt could not be begun'))
+      .catch((err: unknown) => {
+        deps.log.error({ err, session_id: host.session.id }, 'a prompt could not be begun')
+        item.launched?.('queued')
+      })
       .finally(() => {
         this.#asking = undefined
         this.start()

@@ -9,7 +9,7 @@ import { archiveSession, readSession } from '../../../features/sessions/index.ts
 import { definePack, type PackContext } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { failure, type Reply, scriptedLlm, text } from '../../helpers/scripted-llm.ts'
-import { copyOfHome, insider, type Started, startAgent, wireOf } from './start.ts'
+import { copyOfHome, historyOnDisk, insider, type Started, startAgent, wireOf } from './start.ts'
 
 const notice = (content: string) => ({ content, origin: { kind: 'task' } })
 const refused = failure({ message: '400 no', retryable: false, status: 400 })
@@ -171,6 +171,33 @@ test('a session is idle when the prompt that was to be next is withdrawn while p
     assert.deepEqual([busy, main_turn_active, last_turn_reason], [false, false, 'completed'])
     const heard = payloads(agent, 'event.session.work_changed').at(-1)
     assert.deepEqual([heard?.busy, heard?.main_turn_active, heard?.last_turn_reason], [false, false, 'completed'])
+  }
+})
+
+test('a prompt about which packs were to be asked is answered when its agent is closed, or they leave, while it is saved', async t => {
+  for (const leaves of ['agent', 'asks'] as const) {
+    const [saving, save] = [latch(), latch()]
+    const history = historyOnDisk(async records => {
+      if (!records.some(({ type }) => type === 'prompt.accepted')) return
+      saving.open()
+      await save.opened
+    })
+    const asks = definePack({
+      name: 'asks',
+      needs: { hooks: TurnHooks },
+      setup: (ctx, { hooks }) => ctx.tap(hooks.beforePrompt, () => undefined)
+    })
+    const inside = insider()
+    const agent = await startAgent(t, scriptedLlm('answer'), { history, packs: [asks, inside.pack] })
+    const { host } = await inside.main(agent)
+    const prompt = agent.prompt('go')
+    await saving.opened
+    const closing = leaves === 'agent' ? (host as unknown as { closeHost(): Promise<unknown> }).closeHost() : agent.kernel.unload('asks')
+    if (leaves === 'asks') await closing
+    else await new Promise(setImmediate)
+    save.open()
+    assert.equal((await prompt).status, leaves === 'agent' ? 'queued' : 'running')
+    await closing
   }
 })
 
