@@ -607,6 +607,7 @@ test('a plugin whose server cannot be understood is not installed, and one that 
   await writeJson(join(other, 'svc.plugin.json'), { name: 'other', mcpServers: { db: { ...stdio('other'), command: 'node' } } })
   assert.equal((await scene.call(installPlugin, { body: { source: other } })).code, 0)
   await scene.status('plugin-other:db', 'connected')
+  await scene.status('own', 'connected')
   const { own, 'plugin-kit:db': kit } = await scene.servers()
   assert.deepEqual(
     [own?.status, kit?.status, kit?.last_error],
