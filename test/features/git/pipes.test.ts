@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { repository } from './scene.ts'
 
-/** git gets 30 s. */
-const soon = { timeout: 15_000 }
+/** git gets 30 s: less shows that nothing held it up. */
+const soon = { timeout: 25_000 }
 
 const pipe = (at: string) => execFileSync('mkfifo', [at])
 
