@@ -228,7 +228,7 @@ const lingerMs = 2_000
 const patientMs = 30_000
 
 /**
- * Takes care of a body that nobody read: one that may be kept is swallowed and the connection lives on; otherwise the reply, written
+ * Takes care of a body that nobody read to its end: one that may be kept is swallowed and the connection lives on; otherwise the reply, written
  * already, ends after the client had time to read it. A browser reads one with status 200 behind its whole body alone.
  */
 function swallow(req: IncomingMessage, res: ServerResponse, { keep, patient }: { keep: boolean; patient: boolean }): void {
@@ -240,7 +240,8 @@ function swallow(req: IncomingMessage, res: ServerResponse, { keep, patient }: {
   }
   const count = (chunk: Buffer) => {
     taken += chunk.length
-    if (patient && !keep) timer.refresh()
+    if (keep) return // it is short, and its clock goes on until its end
+    if (patient) timer.refresh()
     else if (taken > lingerBytes) done()
   }
   const timer = setTimeout(() => (keep ? req.destroy() : done()), keep ? bodyMs : patient ? patientMs : lingerMs)
@@ -248,7 +249,9 @@ function swallow(req: IncomingMessage, res: ServerResponse, { keep, patient }: {
   req.on('error', () => undefined) // 'close' follows
   req.once('close', done)
   req.once('end', done)
+  req.unpipe() // whoever was to get it takes no more
   req.on('data', count)
+  req.resume() // a stream that was led elsewhere stays paused, also for those who listen later
 }
 
 /** Answers behind the first one of a pass of the event loop, which leave together when it ends; undefined: none has left yet. */

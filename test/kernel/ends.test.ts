@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
-import { binary, definePack, defineRoute, Type } from '../../kernel/index.ts'
+import { binary, definePack, defineRoute, invalid, Type } from '../../kernel/index.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 import { startHttp } from './http-fixture.ts'
 
@@ -35,6 +36,55 @@ test('an upload may be as large as its route says and no larger, announced or no
   }
   assert.deepEqual(sizes, [10, 10])
 })
+
+/** Sends all of a body before it reads, as browsers do; resolves to what it reads then, or to why the body could not be sent. */
+async function sentWhole(port: number, lines: readonly string[], body: Iterable<string | Buffer>, last = ''): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  const head = [`POST ${base.path} HTTP/1.1`, 'Host: localhost', ...lines, '', ''].join('\r\n')
+  try {
+    await pipeline(Readable.from([head, ...body, last]), socket, { end: false })
+    return (await buffer(socket)).toString()
+  } catch (error) {
+    return String(error)
+  } finally {
+    socket.destroy()
+  }
+}
+
+const megabyte = Buffer.alloc(1_000_000, 'x')
+/** What a handler may have done with the stream of an upload before it refuses it. */
+const refusals: Readonly<Record<string, (stream: Readable) => Promise<unknown>>> = {
+  'read beyond its limit': stream => buffer(stream),
+  'led elsewhere and not any more': async stream => {
+    const elsewhere = new PassThrough()
+    const first = once(elsewhere, 'data')
+    stream.pipe(elsewhere)
+    await first
+    stream.unpipe(elsewhere)
+    throw invalid([{ path: 'body', message: 'not wanted' }])
+  },
+  'led to where nobody takes it': async stream => {
+    const full = new Writable({ highWaterMark: 1, write() {} })
+    stream.pipe(full)
+    await once(stream, 'pause')
+    throw invalid([{ path: 'body', message: 'not wanted' }])
+  }
+}
+for (const [what, refuse] of Object.entries(refusals)) {
+  test(`the rest of an upload that was ${what} is taken: its client reads why, and a short one keeps its connection`, async t => {
+    const http = await startHttp(t)
+    const bodyLimit = what.includes('limit') ? 10 : undefined
+    http.mount([{ ...upload, bodyLimit }, ({ request: { stream } }) => refuse(stream)], [get, () => 'the next one'])
+    const known = `Authorization: Bearer ${http.token}`
+    const chunked = Array(50).fill(['f4240\r\n', megabyte, '\r\n']).flat()
+    const answer = await sentWhole(http.port, [known, 'Transfer-Encoding: chunked'], chunked, '0\r\n\r\n')
+    assert.match(answer, /^HTTP\/1\.1 200 .*connection: close.*"code":40001/is)
+    const next = `GET ${base.path} HTTP/1.1\r\nHost: localhost\r\n${known}\r\nConnection: close\r\n\r\n`
+    const kept = bodyLimit === undefined ? ['Content-Length: 1000000'] : ['Content-Length: 11']
+    const both = await sentWhole(http.port, [known, ...kept], [bodyLimit === undefined ? megabyte : 'x'.repeat(11)], next)
+    assert.match(both, /"code":40001.*"data":"the next one"/s)
+  })
+}
 
 test('an upload beyond its limit that nobody reads hurts nobody', async t => {
   const http = await startHttp(t)
