@@ -250,6 +250,7 @@ const mistakes = {
     `${what} misses its schema: ${details.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ')}`,
   error_undeclared: (what: string, spec: ErrorSpec) => `${what} answered ${spec.name} (${spec.code}), which it does not declare`,
   file_irregular: (path: string) => `${path} is not a regular file`,
+  file_oversized: (path: string, most: number) => `${path} is larger than ${most} bytes`,
   stream_gone: () => 'the stream of the answer was destroyed before its end',
   request_unanswered: () => 'the request was not answered',
   client_gone: () => 'the client is gone',

@@ -31,11 +31,19 @@ function makeStep(dir: string): void {
   }
 }
 
-/** The text of a file. Throws at once for pipes, devices and directories, whose reading could hang; system errors pass as they are. */
+/** No file that is read at the start is larger, bytes; the configuration may be so large. */
+const mostBytes = 8 * 1024 * 1024
+
+/**
+ * The text of a file, at the start. Throws at once for pipes, devices and directories, whose reading could hang, and for more than 8 MiB; system
+ * errors pass as they are.
+ */
 export function readRegularFile(path: string): string {
   const file = openSync(path, forReading)
   try {
-    if (!fstatSync(file).isFile()) throw developerError('file_irregular', path)
+    const found = fstatSync(file)
+    if (!found.isFile()) throw developerError('file_irregular', path)
+    if (found.size > mostBytes) throw developerError('file_oversized', path, mostBytes)
     return readFileSync(file, 'utf8')
   } finally {
     closeSync(file)

@@ -97,6 +97,7 @@ export {
   tidy
 } from './schema.ts'
 export { nearest } from './spelling.ts'
+export { FileUnusable, readBounded } from './storage/bounded.ts'
 export {
   checkStoreId,
   type Fence,

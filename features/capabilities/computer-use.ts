@@ -1,8 +1,7 @@
 /** Computer use: an app that sees and controls the screen, and a plugin that tells agents how to use it. macOS, and Windows on x64. */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { homeOfUser } from '../../kernel/index.ts'
-import { serversIn } from '../mcp/index.ts'
+import { serverFileText, serversIn } from '../mcp/index.ts'
 import { builtIn, fetched, installPlugin, type PartPorts, run } from './parts.ts'
 import { command, firstThere, lookForLeftover, lookForPlugin, lookForProcess } from './probes.ts'
 import type { Capability } from './service.ts'
@@ -83,16 +82,12 @@ async function fileOf(paths: readonly string[]) {
 
 /** The server of this name that was written by hand before there was a plugin; the file is the user's, and stays as it is. */
 async function legacyServer(file: string): Promise<string | undefined> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '{}'
-    throw error
-  })
-  return namesIn(text, file).includes(id) ? `the server ${id} in ${file} stands beside that of the plugin; remove it` : undefined
+  return (await namesIn(file)).includes(id) ? `the server ${id} in ${file} stands beside that of the plugin; remove it` : undefined
 }
 
-function namesIn(text: string, file: string): string[] {
+async function namesIn(file: string): Promise<string[]> {
   try {
-    return serversIn(text).map(([name]) => name)
+    return serversIn(await serverFileText(file)).map(([name]) => name)
   } catch (error) {
     throw new Error(`${file} cannot be understood: ${(error as Error).message}`)
   }

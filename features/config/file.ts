@@ -1,12 +1,14 @@
 /** The configuration file on disk: read complete, replaced atomically, changed under a lock that other processes respect. */
-import { constants } from 'node:fs'
-import { type FileHandle, open, realpath, stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, type FileStamp, invalid, replaceFile, withLock, yieldToLoop } from '../../kernel/index.ts'
+import { AppError, type FileStamp, FileUnusable, invalid, readBounded, replaceFile, withLock, yieldToLoop } from '../../kernel/index.ts'
 import { freeze, shared, type Table } from './tables.ts'
 import { TomlProblem } from './toml.ts'
 import { editToml } from './toml-edit.ts'
 import { TomlReader } from './toml-reader.ts'
+
+/** No configuration is larger; the start reads as much of it. */
+const mostBytes = 8 * 1024 * 1024
 
 /** What the file holds right now. `problem`: it cannot be used. A missing file is empty. */
 export interface FileContent {
@@ -67,6 +69,7 @@ export class ConfigFile {
       const target = await linkedPath(this.path)
       await assertWritable(target)
       const edited = await editToml({ text, table }, next, this.#reader)
+      if (Buffer.byteLength(edited.text) > mostBytes) throw unsaved(`it would be larger than ${mostBytes} bytes`)
       this.#stamp = stampText(await replaceFile(target, edited.text, { confirm: () => lock.confirm() }))
       return this.#keep(edited.text, edited.table)
     })
@@ -100,6 +103,8 @@ export class ConfigFile {
   }
 }
 
+const unsaved = (why: string, cause?: unknown) => invalid([{ path: '', message: `config.toml could not be saved: ${why}` }], cause)
+
 /** Every reason why a save failed is a 40001 (contract 1, Configuration, rule 5); bugs stay bugs. */
 function refusal(error: unknown): never {
   if (error instanceof FileProblem) {
@@ -107,28 +112,21 @@ function refusal(error: unknown): never {
   }
   if (AppError.is(error)) {
     if (error.spec.code === 40001) throw error
-    throw invalid([{ path: '', message: `config.toml could not be saved: ${error.message}` }], error)
+    throw unsaved(error.message, error)
   }
   const { code, syscall } = error as NodeJS.ErrnoException
-  if (syscall) throw invalid([{ path: '', message: `config.toml could not be saved: ${code ?? 'unknown'} (${syscall})` }], error)
+  if (syscall) throw unsaved(`${code ?? 'unknown'} (${syscall})`, error)
   throw error
 }
 
-/** Empty for a missing file. A pipe or device in its place is a problem: opened without waiting and never read. */
+/** Empty for a missing file. */
 async function bytesOf(path: string): Promise<Uint8Array> {
-  let file: FileHandle
   try {
-    file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+    return await readBounded(path, mostBytes)
   } catch (error) {
     if (isMissing(error)) return new Uint8Array()
+    if (error instanceof FileUnusable) throw new FileProblem(error.message, { cause: error })
     throw error
-  }
-  try {
-    const kind = await file.stat()
-    if (!kind.isFile() && !kind.isDirectory()) throw new FileProblem('not a regular file')
-    return await file.readFile()
-  } finally {
-    await file.close()
   }
 }
 
@@ -148,7 +146,7 @@ async function assertWritable(path: string): Promise<void> {
     if (isMissing(error)) return { mode: 0o600 }
     throw error
   })
-  if ((mode & 0o222) === 0) throw invalid([{ path: '', message: 'config.toml could not be saved: the file is read-only' }])
+  if ((mode & 0o222) === 0) throw unsaved('the file is read-only')
 }
 
 async function stampOf(path: string): Promise<string> {

@@ -1,8 +1,8 @@
 /** The secrets of this home, and texts without them. */
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
-import { isSecretName, redactLine, redactText, yieldToLoop } from '../../kernel/index.ts'
+import { isSecretName, readBounded, redactLine, redactText, yieldToLoop } from '../../kernel/index.ts'
 import { secretsIn, withoutSecrets } from '../llm/index.ts'
 
 /** Shorter ones would be found in ordinary words. */
@@ -24,12 +24,12 @@ export function secretsOf(value: unknown, name = ''): string[] {
 
 /** The token of the server and the tokens of logins. */
 export async function secretsOnDisk(home: string): Promise<string[]> {
-  const token = await readFile(join(home, 'server.token'), 'utf8').catch(() => '') // a server without one
+  const token = await textOf(join(home, 'server.token')) // a server may have none
   const dir = join(home, 'credentials')
   const found = [token.trim()]
   const files = await readdir(dir, { recursive: true }).catch(() => []) // nobody logged in
   for (const file of files) {
-    const text = await readFile(join(dir, file), 'utf8').catch(() => '') // a directory
+    const text = await textOf(join(dir, file)) // it may be a directory
     try {
       found.push(...secretsOf(JSON.parse(text)))
     } catch {
@@ -38,6 +38,9 @@ export async function secretsOnDisk(home: string): Promise<string[]> {
   }
   return found
 }
+
+/** Empty for what is no file, and for one that is too large to have been kept for a login. */
+const textOf = (file: string) => readBounded(file, 1024 * 1024).then(String, () => '')
 
 /** Chunks of a text file, without secrets. `json`: each line is JSON and stays it; a last line without an end is left out of a journal. */
 export async function* withoutThem(

@@ -1,7 +1,6 @@
 /** Instruction files (AGENTS.md): which there are for a directory, what they say, and whether that is too much. */
-import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { homeOfUser, lookAtAll, stampsAt } from '../../kernel/index.ts'
+import { FileUnusable, homeOfUser, lookAtAll, readBounded, stampsAt } from '../../kernel/index.ts'
 import { asData } from '../history/index.ts'
 import { leadsOffLimits } from '../tools/index.ts'
 import { projectDirs } from '../workspaces/index.ts'
@@ -90,14 +89,12 @@ export async function collect(places: readonly (readonly string[])[], home: stri
 
 async function readText(path: string, home: string): Promise<{ readonly text: string; readonly problem?: string } | undefined> {
   try {
-    const info = await stat(path)
-    if (!info.isFile()) return { text: '', problem: `${path} is not a regular file` }
     if (await leadsOffLimits(path, home)) return { text: '', problem: `${path} is a link to a file that is off limits, and was left out` }
-    if (info.size > readBytes) return { text: '', problem: `${path} is too large (${info.size} bytes) and was left out` }
-    return { text: (await readFile(path, 'utf8')).trim() }
+    return { text: (await readBounded(path, readBytes)).toString().trim() }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT' || (error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined
-    return { text: '', problem: `${path} could not be read` }
+    const why = error instanceof FileUnusable ? `is ${error.message} and was left out` : 'could not be read'
+    return { text: '', problem: `${path} ${why}` }
   }
 }
 

@@ -1,8 +1,7 @@
 /** A key file of the cloud: a service account, or a user that authorized a client. */
-import { constants } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
-import { homeOfUser } from '../../kernel/index.ts'
+import { FileUnusable, homeOfUser, readBounded } from '../../kernel/index.ts'
 import { isLoopback, parseJson, recordOf } from '../llm/index.ts'
 import { tokenUri } from './names.ts'
 
@@ -53,7 +52,7 @@ export async function stampOf(value: string): Promise<string> {
 
 /** Reads path or text. Throws KeyFileProblem. */
 export async function readKeyFile(value: string): Promise<KeyFile> {
-  return keyFileOf(isText(value) ? checkedSize(value) : await guarded(() => readBounded(pathOf(value))))
+  return keyFileOf(isText(value) ? checkedSize(value) : String(await guarded(() => readBounded(pathOf(value), LIMIT_BYTES))))
 }
 
 function pathOf(value: string): string {
@@ -62,26 +61,8 @@ function pathOf(value: string): string {
   return path
 }
 
-async function readBounded(path: string): Promise<string> {
-  // Opening a pipe would wait for somebody who writes to it.
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  try {
-    if (!(await handle.stat()).isFile()) throw new KeyFileProblem('its key file is not a file')
-    const buffer = Buffer.alloc(LIMIT_BYTES + 1)
-    let length = 0
-    for (;;) {
-      const { bytesRead } = await handle.read(buffer, length, buffer.length - length)
-      length += bytesRead
-      if (bytesRead === 0 || length === buffer.length) break
-    }
-    return checkedSize(buffer.toString('utf8', 0, length))
-  } finally {
-    await handle.close()
-  }
-}
-
 function checkedSize(text: string): string {
-  if (Buffer.byteLength(text) > LIMIT_BYTES) throw new KeyFileProblem(`its key file is longer than ${LIMIT_BYTES / 1024} KiB`)
+  if (Buffer.byteLength(text) > LIMIT_BYTES) throw new KeyFileProblem(`its key file is larger than ${LIMIT_BYTES} bytes`)
   return text
 }
 
@@ -89,6 +70,7 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
+    if (error instanceof FileUnusable) throw new KeyFileProblem(`its key file is ${error.message}`)
     const { code } = error as NodeJS.ErrnoException
     if (error instanceof KeyFileProblem || code === undefined) throw error
     throw new KeyFileProblem(`its key file cannot be read (${code})`)

@@ -1,6 +1,6 @@
 /** The user's file of MCP servers: changed under a lock, everything else in it stays. */
-import { AppError, invalid, readIfThere, replaceFile, withLock } from '../../kernel/index.ts'
-import { McpServerMissing, serversIn, userFile } from '../mcp/index.ts'
+import { AppError, invalid, replaceFile, withLock } from '../../kernel/index.ts'
+import { McpServerMissing, serverFileText, serversIn, userFile } from '../mcp/index.ts'
 
 type Servers = Readonly<Record<string, unknown>>
 
@@ -8,17 +8,17 @@ type Servers = Readonly<Record<string, unknown>>
 export async function changeServers(home: string, change: (servers: Servers) => Servers): Promise<void> {
   const file = userFile(home)
   await withLock(`${file}.lock`, async () => {
-    const content = (await readIfThere(file))?.trim() ?? ''
-    const servers = Object.fromEntries(readServers(content, file))
+    const { content, servers } = await readServers(file)
     const others = content === '' ? {} : (JSON.parse(content) as object)
     await replaceFile(file, `${JSON.stringify({ ...others, mcpServers: change(servers) }, null, 2)}\n`)
   })
 }
 
-/** A file that is damaged is not written over. */
-function readServers(content: string, file: string): [string, unknown][] {
+/** A file that is damaged, or cannot be read, is not written over. */
+async function readServers(file: string): Promise<{ readonly content: string; readonly servers: Servers }> {
   try {
-    return serversIn(content)
+    const content = (await serverFileText(file)).trim()
+    return { content, servers: Object.fromEntries(serversIn(content)) }
   } catch (error) {
     throw invalid([{ path: file, message: (error as Error).message }])
   }

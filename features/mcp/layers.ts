@@ -1,7 +1,6 @@
 /** Where MCP servers are configured: the user's file, files of trusted projects, plugins. Later layers win by name. */
-import { readFile, stat } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
-import { invalid, stampsAt } from '../../kernel/index.ts'
+import { FileUnusable, invalid, readBounded, stampsAt } from '../../kernel/index.ts'
 import type { Plugins } from '../plugins/index.ts'
 import { projectRoot, type Workspaces } from '../workspaces/index.ts'
 import { checkConfig, isServerFile, type ServerConfig } from './config.ts'
@@ -121,15 +120,17 @@ export function program({ config, plugin, root }: Entry): string {
 }
 
 /** Rejects with a sentence for people when the file is there and cannot be understood. */
-async function readServers(file: string): Promise<[string, unknown][]> {
-  const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
-    throw new Error(`it cannot be read: ${error.code}`)
-  })
-  if (!found) return []
-  if (!found.isFile()) throw new Error('it is no regular file')
-  if (found.size > fileBytes) throw new Error(`it is larger than ${fileBytes} bytes`)
-  return serversIn(await readFile(file, 'utf8'))
+const readServers = async (file: string): Promise<[string, unknown][]> => serversIn(await serverFileText(file))
+
+/** The text of a file of servers; empty when there is none. Rejects with a sentence for people when it cannot be read. */
+export async function serverFileText(file: string): Promise<string> {
+  try {
+    return (await readBounded(file, fileBytes)).toString()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return ''
+    throw new Error(error instanceof FileUnusable ? `it is ${error.message}` : `it cannot be read: ${code}`)
+  }
 }
 
 export function serversIn(content: string): [string, unknown][] {

@@ -1,10 +1,10 @@
 /** What the home says of this installation: how it introduces itself to the account, and the region it belongs to. */
 import { randomUUID } from 'node:crypto'
 import { closeSync, constants, openSync, readSync } from 'node:fs'
-import { readFile, unlink } from 'node:fs/promises'
+import { unlink } from 'node:fs/promises'
 import { arch, hostname, platform, release, type } from 'node:os'
 import { join } from 'node:path'
-import { makeFile } from '../../kernel/index.ts'
+import { makeFile, readBounded } from '../../kernel/index.ts'
 import { type Region, regions } from './contract.ts'
 
 /** Headers of every request; the device id is made at the first one and kept in `<home>/device_id`. */
@@ -42,7 +42,7 @@ async function deviceId(home: string): Promise<string> {
 /** Undefined: no file. Empty: nothing usable in it. */
 async function read(file: string): Promise<string | undefined> {
   try {
-    const id = (await readFile(file, 'utf8')).trim()
+    const id = (await readBounded(file, 64 * 1024)).toString().trim()
     return /^[A-Za-z0-9._-]{8,128}$/.test(id) ? id : ''
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined

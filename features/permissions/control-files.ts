@@ -2,9 +2,9 @@
  * Files that make programs run code: those of git, of editors, and of MCP servers. And the git work tree around a directory, without the
  * git program.
  */
-import { readFile, realpath } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { lookAt, lookAtAll } from '../../kernel/index.ts'
+import { lookAt, lookAtAll, readBounded } from '../../kernel/index.ts'
 import { isInside } from '../tools/index.ts'
 
 export interface WorkTree {
@@ -65,14 +65,16 @@ async function hasAny(dir: string, names: readonly string[]): Promise<boolean> {
 async function controlDirs(dotGit: string): Promise<string[] | undefined> {
   const found = await lookAt(dotGit) // absent or unreadable: not a work tree
   if (found?.isDirectory()) return (await isFile(join(dotGit, 'HEAD'))) ? [await realpath(dotGit)] : undefined
-  if (!found?.isFile() || found.size > 4096) return undefined
-  const target = /^gitdir: (.+)$/m.exec(await readFile(dotGit, 'utf8'))?.[1]?.trim()
+  const target = /^gitdir: (.+)$/m.exec((await nameIn(dotGit)) ?? '')?.[1]?.trim()
   if (!target) return undefined
   const dir = resolve(dirname(dotGit), target)
   if (!(await isFile(join(dir, 'HEAD')))) return undefined
-  const common = await readFile(join(dir, 'commondir'), 'utf8').catch(() => undefined) // only linked work trees have one
+  const common = await nameIn(join(dir, 'commondir')) // only linked work trees have one
   return common === undefined ? [dir] : [dir, resolve(dir, common.trim())]
 }
+
+/** Undefined: no file, or none that names a path. */
+const nameIn = (file: string) => readBounded(file, 4096).then(String, () => undefined)
 
 async function isFile(path: string): Promise<boolean> {
   return (await lookAt(path))?.isFile() === true

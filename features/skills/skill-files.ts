@@ -1,6 +1,7 @@
 /** Skills in files: `<name>/SKILL.md` with front matter, or a flat `<name>.md` at the top of a directory of skills. */
-import { readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { FileUnusable, readBounded } from '../../kernel/index.ts'
 import { leadsOffLimits } from '../tools/index.ts'
 import { fieldOf, frontMatter } from '../workspaces/index.ts'
 import { type Skill, type SkillOrigin, type SkillType, skillTypes } from './service.ts'
@@ -152,11 +153,11 @@ export async function skillBody(file: string, home: string): Promise<string> {
 }
 
 async function textOf(file: string, home: string): Promise<string> {
-  const found = await stat(file)
-  if (!found.isFile()) throw new Error('it is not a regular file')
-  if (found.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
   if (await leadsOffLimits(file, home)) throw new Error('it is a link to a file that is off limits')
-  return await readFile(file, 'utf8')
+  const bytes = await readBounded(file, maxBytes).catch((error: unknown) => {
+    throw error instanceof FileUnusable ? new Error(`it is ${error.message}`) : error
+  })
+  return bytes.toString()
 }
 
 const firstLine = (body: string) =>

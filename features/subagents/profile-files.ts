@@ -1,7 +1,7 @@
 /** Agent profiles in files: Markdown with front matter, in directories of the project and of the user. */
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { homeOfUser, type Logger, lookAtAll } from '../../kernel/index.ts'
+import { FileUnusable, homeOfUser, type Logger, lookAtAll, readBounded } from '../../kernel/index.ts'
 import type { AgentProfile } from '../agent/index.ts'
 import { configuredDir, fieldOf, frontMatter, projectRoot } from '../workspaces/index.ts'
 
@@ -63,9 +63,10 @@ async function markdownIn(root: string): Promise<string[]> {
 }
 
 async function readProfile(file: string): Promise<AgentProfile> {
-  if ((await stat(file)).size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
-  const text = await readFile(file, 'utf8')
-  const parsed = await frontMatter(text)
+  const bytes = await readBounded(file, maxBytes).catch((error: unknown) => {
+    throw error instanceof FileUnusable ? new Error(`it is ${error.message}`) : error
+  })
+  const parsed = await frontMatter(bytes.toString())
   if (!parsed) throw new Error('it has no front matter')
   const field = (...names: string[]) => fieldOf(parsed.fields, ...names)
   const name = String(field('name') ?? basename(file, '.md'))

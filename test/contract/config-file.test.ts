@@ -1,7 +1,7 @@
 /** The configuration file under the hands of its user: edits beside the server, and files that cannot be used. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
@@ -112,11 +112,13 @@ const unusable: Readonly<Record<string, { spoil(path: string): Promise<unknown>;
   'cut off in a text': { spoil: path => writeFile(path, 'default_model = "SEED'), reason: /line 1, column \d+/ },
   'with a key given twice': { spoil: path => writeFile(path, 'a = 1\na = "SEED"\n'), reason: /line 2, column \d+/ },
   'no UTF-8': { spoil: path => writeFile(path, Buffer.from('default_model = "SEED \xff"\n', 'latin1')), reason: /UTF-8/ },
-  'a directory': { spoil: async path => rm(path).then(() => mkdir(path)), reason: /EISDIR/ },
+  'a directory': { spoil: async path => rm(path).then(() => mkdir(path)), reason: /not a regular file/ },
   'a pipe': {
     spoil: async path => rm(path).then(() => promisify(execFile)('mkfifo', ['-m', '600', path])),
     reason: /not a regular file/
   },
+  'a device': { spoil: async path => rm(path).then(() => symlink('/dev/zero', path)), reason: /not a regular file/ },
+  'as large as no configuration is': { spoil: path => truncate(path, 5_000_000_000), reason: /larger than 8388608 bytes/ },
   'a link to itself': { spoil: async path => rm(path).then(() => symlink(path, path)), reason: /ELOOP/ },
   'closed to the server': { spoil: path => chmod(path, 0), reason: /EACCES/ }
 }
@@ -145,6 +147,16 @@ for (const [what, { spoil, reason }] of Object.entries(unusable)) {
     assert.deepEqual([mended, plan_mode], ['d', true])
   })
 }
+
+test('a save that would make the file larger than it may be is a 40001, and changes nothing', async t => {
+  const text = `default_model = "a"\n#${'x'.repeat(8 * 1024 * 1024 - 22)}\n`
+  const scene = await configScene(t, text)
+  assert.equal((await scene.get()).default_model, 'a', 'so large it may be')
+  const { code, msg } = await scene.post({ default_model: 'longer' })
+  assert.equal(code, 40001)
+  assert.match(msg, /it would be larger than 8388608 bytes/)
+  assert.equal(await scene.read(), text)
+})
 
 test('a save that the disk refuses is a 40001 with the reason, changes nothing and is not told', async t => {
   const scene = await configScene(t, 'default_model = "a"\n')

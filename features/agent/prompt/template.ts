@@ -1,7 +1,6 @@
 /** Custom prompts: a text with variables in place of the system prompt. The user's own is `SYSTEM.md` in the home. */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { stampAt } from '../../../kernel/index.ts'
+import { FileUnusable, readBounded, stampAt } from '../../../kernel/index.ts'
 
 /** Variables that are empty while nobody fills them; other names stay as they are written. */
 const known = [
@@ -17,15 +16,17 @@ export function fillTemplate(template: string, values: Readonly<Record<string, s
   })
 }
 
+const mostBytes = 1024 * 1024
+
 const systemFile = (home: string) => join(home, 'SYSTEM.md')
 
-/** Undefined when there is none, or nothing in it. Rejects when it cannot be read. */
+/** Undefined when there is none, or nothing in it. Rejects when it cannot be read, or is larger than 1 MiB. */
 export async function readSystemFile(home: string): Promise<string | undefined> {
-  const text = await readFile(systemFile(home), 'utf8').catch((error: unknown) => {
+  const bytes = await readBounded(systemFile(home), mostBytes).catch((error: unknown) => {
     if (isMissing(error)) return ''
-    throw error
+    throw error instanceof FileUnusable ? new Error(`SYSTEM.md is ${error.message}`) : error
   })
-  return text.trim() === '' ? undefined : text.trim()
+  return bytes.toString().trim() || undefined
 }
 
 /** Another one for every content; empty when there is no such file. */

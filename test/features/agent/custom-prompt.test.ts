@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { AgentProfiles, PromptBlocks, TurnHooks } from '../../../features/agent/index.ts'
 import { definePack } from '../../../kernel/index.ts'
+import { inEachDisguise } from '../../helpers/disguises.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { startAgent, wireOf } from './start.ts'
@@ -44,8 +45,13 @@ test('SYSTEM.md stands in place of the prompt, with its variables filled in, unt
   await mkdir(file)
   await turn(4)
   assert.equal(llm.requests[3]?.system, llm.requests[2]?.system, 'what cannot be read changes nothing')
+  let turns = 4
+  await inEachDisguise(file, async what => {
+    await turn(++turns)
+    assert.equal(llm.requests.at(-1)?.system, llm.requests[2]?.system, what)
+  })
   const warnings = agent.events.filter(event => event.type === 'warning').map(event => (event.payload as { code: string }).code)
-  assert.deepEqual(warnings, ['system-prompt-refresh-failed'])
+  assert.deepEqual(warnings, Array(5).fill('system-prompt-refresh-failed'))
 })
 
 test('SYSTEM.md is for the default profile; a profile with a prompt of its own has that', async t => {

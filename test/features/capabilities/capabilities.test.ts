@@ -23,6 +23,7 @@ import { Shell, type ShellResult } from '../../../features/tools-shell/index.ts'
 import { definePack, type Pack } from '../../../kernel/index.ts'
 import { startTestKernel, stub, type TestContextLike } from '../../../kernel/testing.ts'
 import { keptOf } from '../../helpers/collected.ts'
+import { inEachDisguise } from '../../helpers/disguises.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { directory, host, manifest } from '../plugins/scene.ts'
 
@@ -382,6 +383,9 @@ test('computer use on macOS: each step is looked at, installed in order, and wha
   const detail = async () => (await read('mac')).steps.find(({ id }) => id === 'legacy-mcp')?.detail
   await writeFile(file, '{ "mcpServers": { "a": { "env": { "A": "kept-to-itself" x } } } }')
   assert.equal(await detail(), `${file} cannot be understood: it is no JSON`)
+  await inEachDisguise(file, async () =>
+    assert.match((await detail()) ?? '', /mcp\.json cannot be understood: it is (?:not a regular file|larger than 4194304 bytes)$/)
+  )
   await writeFile(file, '\ufeff{}')
   assert.equal(stepsOf(await read('mac'))['legacy-mcp'], 'ok')
   assert.deepEqual(

@@ -1,7 +1,7 @@
 /** What is wrong with home, token or limits is said at once: no hang, no silence. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { access, chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { access, chmod, mkdir, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -29,6 +29,20 @@ test('a pipe in place of the configuration stops the start', async () => {
   const { code, stderr } = await run(home, '--port', '0')
   assert.equal(code, 1)
   assert.match(stderr, /config\.toml cannot be read: .*is not a regular file/)
+})
+
+test('a token file or a configuration of several GB stops the start, and is not read', async () => {
+  for (const [name, says] of [
+    ['server.token', /server\.token is larger than 8388608 bytes/],
+    ['config.toml', /config\.toml.* is larger than 8388608 bytes/]
+  ] as const) {
+    const home = await freshDir()
+    await writeFile(join(home, name), '', { mode: 0o600 })
+    await truncate(join(home, name), 5_000_000_000)
+    const { code, stderr } = await run(home, '--port', '0')
+    assert.equal(code, 1, name)
+    assert.match(stderr, says)
+  }
 })
 
 test('a home that cannot be made is named with the reason', { skip: process.platform !== 'linux' }, async () => {

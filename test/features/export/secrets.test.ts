@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { entryOf, openEntry } from '../../../features/export/entries.ts'
 import { secretsOf, secretsOnDisk, withoutThem } from '../../../features/export/secrets.ts'
 import { fileNameOf } from '../../../features/export/session-export.ts'
+import { inEachDisguise } from '../../helpers/disguises.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 /** The text without secrets, when it comes in chunks of so many bytes. */
@@ -73,6 +74,15 @@ test('a file whose directory was put in place of another one by a link is left o
 test('the archive of a session has a name that every system takes', () => {
   assert.equal(fileNameOf('../a b'), 'svc-session-___a_b.zip')
   assert.equal(fileNameOf('x'.repeat(100)), `svc-session-${'x'.repeat(48)}.zip`)
+})
+
+test('what is no file among the logins keeps no export waiting', async () => {
+  const home = await freshDir()
+  await mkdir(join(home, 'credentials'))
+  await writeFile(join(home, 'credentials', 'b.json'), '{"access_token":"a-token-of-a-login"}')
+  await inEachDisguise(join(home, 'credentials', 'a.json'), async what =>
+    assert.deepEqual(await secretsOnDisk(home), ['', 'a-token-of-a-login'], what)
+  )
 })
 
 test('the token of the server is known without the line break behind it', async () => {

@@ -54,7 +54,7 @@ test('a file of instructions cannot speak as the program, and one that is too la
   await writeFile(join(cwd, 'AGENTS.md'), 'x'.repeat(1024 * 1024 + 1))
   const large = await collect(places, home)
   assert.equal(large.text, '')
-  assert.match(large.warning ?? '', /AGENTS\.md is too large/)
+  assert.match(large.warning ?? '', /AGENTS\.md is larger than 1048576 bytes/)
 })
 
 test('a link shows no file that is off limits for tools', async () => {

@@ -254,9 +254,9 @@ test('what cannot be a key file is refused with the reason, and nobody is asked'
   })
   const cases: readonly [value: string, says: RegExp][] = [
     ['key.json', /named by no absolute path/],
-    [dir, /EISDIR|not a file/],
-    [pipe, /not a file/],
-    [long, /longer than 64 KiB/],
+    [dir, /not a regular file/],
+    [pipe, /not a regular file/],
+    [long, /larger than 65536 bytes/],
     ['{"type":', /not JSON/],
     ['{}', /type that is not known/],
     [JSON.stringify({ type: 'external_account' }), /type that is not known/],

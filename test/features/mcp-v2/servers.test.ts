@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Entry, Mcp } from '../../../features/mcp/index.ts'
@@ -19,6 +19,7 @@ import { installPlugin } from '../../../features/plugins/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { trustWorkspace } from '../../../features/workspaces/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
+import { inEachDisguise } from '../../helpers/disguises.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { start as startMcp, stdio, web, writeJson } from '../mcp/scene.ts'
 
@@ -30,6 +31,18 @@ async function trust(scene: Scene): Promise<void> {
   const { workspace_id } = (await scene.call(readSession, { params: { session_id: scene.session_id } })).data
   await scene.call(trustWorkspace, { params: { workspace_id } })
 }
+
+test('a file of servers that is none is told, and nothing is written over it', async t => {
+  const scene = await start(t, {})
+  const file = join(scene.home, 'mcp.json')
+  await inEachDisguise(file, async what => {
+    const { ino } = await lstat(file)
+    const { code, details } = await scene.call(addManaged, { body: { name: 'db', transport: 'stdio', command: 'node' } })
+    assert.equal(code, 40001, what)
+    assert.match(details?.[0]?.message ?? '', /^it is (?:not a regular file|larger than 4194304 bytes)$/, what)
+    assert.equal((await lstat(file)).ino, ino)
+  })
+})
 
 test('servers are added, replaced and removed in the file of the user, and everything else in it stays', async t => {
   const scene = await start(t, {})

@@ -8,6 +8,7 @@ import { findWorkTree } from '../../../features/permissions/control-files.ts'
 import { rulesOf } from '../../../features/permissions/rules.ts'
 import type { ToolAccess } from '../../../features/tools/index.ts'
 import { pathRule } from '../../../features/tools-files/places.ts'
+import { inEachDisguise } from '../../helpers/disguises.ts'
 import { temporary } from '../tools/fakes.ts'
 
 interface Case {
@@ -213,6 +214,10 @@ test('a linked work tree protects the control directory it points to', async () 
     await writeFile(join(other, '.git'), text)
     assert.equal(await findWorkTree(other), undefined, text.slice(0, 20))
   }
+  await inEachDisguise(join(control, 'commondir'), async what =>
+    assert.deepEqual(await findWorkTree(linked), { root: await realpath(linked), control: [control] }, what)
+  )
+  await writeFile(join(control, 'commondir'), '../..\n')
   const hollow = await temporary()
   await mkdir(join(hollow, '.git'))
   assert.equal(await findWorkTree(hollow), undefined, 'without HEAD')

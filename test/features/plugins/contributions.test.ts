@@ -16,6 +16,7 @@ import { MarketplaceRows } from '../../../features/plugins/service.ts'
 import { readSession, Sessions } from '../../../features/sessions/index.ts'
 import { activateSkill, listSessionSkills } from '../../../features/skills/index.ts'
 import { definePack } from '../../../kernel/index.ts'
+import { inEachDisguise } from '../../helpers/disguises.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { directory, host, manifest, start } from './scene.ts'
 
@@ -235,6 +236,15 @@ async function withMarketplace<T>(location: string | undefined, work: () => Prom
     else process.env.SVC_CODE_PLUGIN_MARKETPLACE_URL = before
   }
 }
+
+test('a catalog that is no file is told', async t => {
+  const scene = await start(t)
+  const file = join(await directory({}), 'list.json')
+  await inEachDisguise(file, async what => {
+    const { code, msg } = await withMarketplace(file, () => scene.call(readMarketplace, {}))
+    assert.match(`${code} ${msg}`, /cannot be reached: it is (?:not a regular file|larger than \d+ bytes)/, what)
+  })
+})
 
 test('the marketplace merges the catalog with what is installed, and says which versions are newer', async t => {
   const web = await host(t)

@@ -1,0 +1,51 @@
+/** Files that people give the server: whatever has taken their place is told, and neither waited for nor read without end. */
+import { closeSync, fstatSync, open, read, type Stats } from 'node:fs'
+import { promisify } from 'node:util'
+import { forReading } from './files.ts'
+import { lookAt } from './look.ts'
+
+/** What stands at a path is not read. The message ends a sentence about it that names the path: `not a regular file`, `larger than 10 bytes`. */
+export class FileUnusable extends Error {
+  override readonly name = 'FileUnusable'
+}
+
+/**
+ * The bytes of a regular file, links followed. Rejects with FileUnusable for anything else and for one of more than `most` bytes, also when it
+ * grows meanwhile; with the error of the system (ENOENT) for one that cannot be opened or read. It is opened without waiting, as a pipe may take
+ * its place between the look and the opening.
+ */
+export async function readBounded(path: string, most: number): Promise<Buffer> {
+  const found = await lookAt(path)
+  if (found) assertFits(found, most) // what is none is not even opened: a device may notice
+  const fd = await openToRead(path)
+  try {
+    const stats = fstatSync(fd) // of what is open the system knows it without the disk
+    assertFits(stats, most)
+    return await readToEnd(fd, stats.size, most)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function assertFits(stats: Stats, most: number): void {
+  if (!stats.isFile()) throw new FileUnusable('not a regular file')
+  if (stats.size > most) throw tooLarge(most)
+}
+
+const tooLarge = (most: number) => new FileUnusable(`larger than ${most} bytes`)
+
+/** Some file systems say 0 of files that have something in them, and any file may grow. */
+async function readToEnd(fd: number, size: number, most: number): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let total = 0
+  for (let room = size + 1; ; room = 64 * 1024) {
+    const { buffer, bytesRead } = await bytesOf(fd, Buffer.allocUnsafe(room), 0, room, total)
+    total += bytesRead
+    if (total > most) throw tooLarge(most)
+    parts.push(buffer.subarray(0, bytesRead))
+    if (bytesRead === 0 || (bytesRead < room && total === size)) return parts.length === 1 ? parts[0]! : Buffer.concat(parts, total)
+  }
+}
+
+const openToRead = promisify((path: string, done: (error: Error | null, fd: number) => void) => open(path, forReading, done))
+const bytesOf = promisify(read)
