@@ -25,6 +25,8 @@ export interface ConnectPorts extends TransportPorts {
   readonly asks: () => boolean
   /** Limit of the start without one in the configuration of the server, ms. */
   readonly startupMs: () => number
+  /** A connection that nobody waits for is ending; whoever closes all of them waits for it, too. */
+  readonly ending: (end: Promise<void>) => void
 }
 
 /** The server knows nothing of the session any more, and did nothing (MCP specification, Session Management). */
@@ -149,7 +151,7 @@ export async function connect(
     }
   } catch (error) {
     open = false
-    void close().catch(() => undefined) // what is left of a start that failed
+    ports.ending(close()) // what is left of a start that failed
     throw reasonOf(error, { signal, limit, trouble: made.trouble(), ms: startupMs(), shown })
   }
 }

@@ -10,7 +10,7 @@ import type { McpServer } from './server.ts'
 import type { RemoteLogin } from './service.ts'
 import { PoolTools, type ToolsPorts } from './tools.ts'
 
-export interface PoolsPorts extends Omit<PoolPorts, 'remote'>, Omit<ToolsPorts, 'collision'> {}
+export interface PoolsPorts extends Omit<PoolPorts, 'remote' | 'ending'>, Omit<ToolsPorts, 'collision'> {}
 
 /** What a session has of its pool. */
 export interface Use {
@@ -30,9 +30,18 @@ interface Shared {
 export class Pools {
   readonly #ports: PoolsPorts & PoolPorts
   readonly #shared = new Map<string, Shared>()
+  /** Connections that nobody else waits for, until they have ended. */
+  readonly #ending = new Set<Promise<void>>()
 
   constructor(ports: PoolsPorts) {
-    this.#ports = { ...ports, remote: createRemoteFetch({ bytes: ports.limits.messageBytes, events: ports.limits.messagesPerSecond }) }
+    this.#ports = {
+      ...ports,
+      remote: createRemoteFetch({ bytes: ports.limits.messageBytes, events: ports.limits.messagesPerSecond }),
+      ending: end => {
+        const ended = end.catch(() => undefined).finally(() => this.#ending.delete(ended)) // nobody could do anything about it
+        this.#ending.add(ended)
+      }
+    }
   }
 
   /** The pool of the directory, until the use is closed. */
@@ -79,10 +88,12 @@ export class Pools {
     return listed
   }
 
+  /** Resolves when every server has ended, those whose start was given up too. */
   async close(): Promise<void> {
     const all = [...this.#shared.values()]
     this.#shared.clear()
     await Promise.all(all.map(({ pool }) => pool.close()))
+    while (this.#ending.size > 0) await Promise.all(this.#ending)
     await this.#ports.remote.close()
   }
 

@@ -176,7 +176,7 @@ export class McpServer {
   /** The login that it was connected with does not hold any more. */
   #refused(connection: Connection, why: string): void {
     this.#connection = undefined
-    void connection.close().catch(() => undefined) // it lets nobody in
+    this.#ports.ending(connection.close()) // it lets nobody in
     this.#become('needs-auth', why)
   }
 
@@ -185,7 +185,7 @@ export class McpServer {
     if (this.entry.config.transport === 'stdio') return
     await connection.ping().catch(() => {
       this.#lost(connection, 'it does not answer any more')
-      void connection.close().catch(() => undefined) // it is not there
+      this.#ports.ending(connection.close()) // it is not there
     })
   }
 

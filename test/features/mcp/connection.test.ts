@@ -4,8 +4,10 @@ import { setImmediate as pass } from 'node:timers/promises'
 import { argumentNames } from '../../../features/mcp/argument-names.ts'
 import { type ConnectPorts, connect } from '../../../features/mcp/connection.ts'
 import { paced } from '../../../features/mcp/paced.ts'
+import { Pools, type PoolsPorts } from '../../../features/mcp/pools.ts'
 import { resultOf } from '../../../features/mcp/results.ts'
 import { McpServer } from '../../../features/mcp/server.ts'
+import type { Program, Shell } from '../../../features/tools-shell/index.ts'
 import { keptOf } from '../../helpers/collected.ts'
 import { latch } from '../../helpers/latch.ts'
 import { silent } from '../tools/fakes.ts'
@@ -34,6 +36,7 @@ function portsTo(pages: readonly (readonly string[])[], tools: number): ConnectP
     tokens: () => undefined,
     asks: () => false,
     startupMs: () => 10_000,
+    ending: () => undefined,
     limits: { tools, messageBytes: 1000, messagesPerSecond: 1 }
   }
 }
@@ -297,6 +300,37 @@ test('nothing of a call stays with a server that goes on', async () => {
   await server.close()
 })
 
+test('whoever closes all servers waits for those whose start was given up', async () => {
+  const started = latch()
+  const stopped = latch()
+  const ended = latch<string>()
+  const program: Program = {
+    pid: 1,
+    ended: ended.opened,
+    write: async () => started.open(),
+    stop: async () => {
+      stopped.open()
+      await ended.opened
+    }
+  }
+  const shell = () => ({ ...({} as Shell), start: () => program })
+  const pools = new Pools({ ...portsTo([], 1), shell, log: silent } as unknown as PoolsPorts)
+  const stop = new AbortController()
+  const asked = pools.probe({ ...entry, config: { transport: 'stdio', command: 'x' } }, '/', stop.signal)
+  await started.opened
+  stop.abort()
+  await assert.rejects(asked, /it was stopped/)
+  await stopped.opened
+  let isClosed = false
+  const closed = pools.close().then(() => {
+    isClosed = true
+  })
+  for (let passes = 0; passes < 50; passes++) await pass()
+  assert.equal(isClosed, false, 'its program still runs')
+  ended.open('it ended')
+  await closed
+})
+
 test('a start that is given up while the library still loads rejects, and nothing of it fails where nobody listens', async t => {
   const escaped: unknown[] = []
   const listen = (error: unknown) => void escaped.push(error)
@@ -309,6 +343,7 @@ test('a start that is given up while the library still loads rejects, and nothin
     tokens: () => undefined,
     asks: () => false,
     startupMs: () => 1000,
+    ending: () => undefined,
     limits: { tools: 1, messageBytes: 1000, messagesPerSecond: 1 }
   }
   const config = { transport: 'http', url: 'http://127.0.0.1:1/mcp' } as const
