@@ -5,6 +5,9 @@ import { OauthFailed } from './contract.ts'
 import { idOf } from './credentials.ts'
 import { Flow, type FlowPorts, reasonOf } from './flow.ts'
 
+/** Of those who began one login and do not wait yet; the earliest of more has to begin again. */
+const idsOfFlow = 100
+
 export type Begun =
   | { readonly status: 'already-authorized' }
   | { readonly status: 'authorization-required'; readonly flowId: string; readonly authorizationUrl: string }
@@ -28,6 +31,8 @@ export class Flows {
       const flowId = `flow_${this.#ports.newId()}`
       flow.ids.add(flowId)
       this.#byId.set(flowId, flow)
+      const [earliest = ''] = flow.ids
+      if (flow.ids.size > idsOfFlow) this.#forget(earliest, flow)
       flow.touch()
       return { status: 'authorization-required', flowId, authorizationUrl }
     } catch (cause) {
@@ -55,14 +60,18 @@ export class Flows {
   cancel(flowId: string): void {
     const flow = this.#byId.get(flowId)
     if (!flow) return
-    this.#byId.delete(flowId)
-    flow.ids.delete(flowId)
+    this.#forget(flowId, flow)
     if (flow.ids.size === 0) flow.end('it was cancelled')
   }
 
   close(): void {
     for (const { flow } of [...this.#byServer.values()]) flow.end('the server stops')
     this.#byId.clear()
+  }
+
+  #forget(flowId: string, flow: Flow): void {
+    this.#byId.delete(flowId)
+    flow.ids.delete(flowId)
   }
 
   #start(key: string, entry: Entry) {

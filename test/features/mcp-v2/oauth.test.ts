@@ -185,6 +185,16 @@ test('two who begin at once share the login, and each hears of its end', async t
   assert.deepEqual([(await scene.complete(one.data.flowId)).code, (await scene.complete(two.data.flowId)).code], [0, 0])
 })
 
+test('of more than a hundred who began one login the earliest has to begin again', async t => {
+  const scene = await start(t)
+  const ids: (string | undefined)[] = []
+  for (let count = 0; count < 101; count++) ids.push((await scene.begin()).data.flowId)
+  assert.equal((await scene.complete(ids[0])).code, 40001)
+  const [second, last] = [scene.complete(ids[1]), scene.complete(ids[100])]
+  await browse((await scene.begin()).data.authorizationUrl ?? '')
+  assert.deepEqual([(await second).code, (await last).code], [0, 0])
+})
+
 test('a wait that ends by its time gives the login up, for whoever waited', async t => {
   const scene = await start(t)
   const [one, two] = [(await scene.begin()).data, (await scene.begin()).data]
