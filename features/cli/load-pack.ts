@@ -113,7 +113,7 @@ async function loadPack(spec: string, from: string, limits: ImportLimits, isolat
     const { isolate = [], isolation: options } = isolation ?? {}
     if (options && (isolate === true || (isolate !== false && isolate.length > 0))) {
       const { isolatedPacks } = await import('./isolation/isolated-pack.ts')
-      const all = await isolatedPacks({ spec, from }, `${url}?${versions.get(url) ?? 0}`, options)
+      const all = await isolatedPacks({ spec, from }, { url, version: versions.get(url) ?? 0 }, options)
       const found = all.filter(pack => isolate === true || isolate.includes(pack.name))
       if (found.length === all.length) return { spec, from, place, found }
       const here = await loadPack(spec, from, limits, undefined)

@@ -26,16 +26,29 @@ const longestPauseMs = 60_000
 /** So long active, and what was before does not count any more, ms. */
 const settledMs = 60_000
 
-const modules = new Map<string, Promise<Pack[]>>()
+/** A reload that fails goes back to what was read before. */
+const versionsKept = 2
 
-/** The packs of a module; the same as before where it did not change. `version`: another one is read anew. Rejects with why there are none. */
-export function isolatedPacks(origin: Origin, version: string, options: IsolationOptions): Promise<Pack[]> {
+/** By module, then by version and options: those that counted last, the latest behind. */
+const modules = new Map<string, Map<string, Promise<Pack[]>>>()
+
+/** A module, and which time it was read: another version is read anew. */
+export interface ModuleVersion {
+  readonly url: string
+  readonly version: number
+}
+
+/** The packs of a module; the same as before where it did not change. Rejects with why there are none. */
+export function isolatedPacks(origin: Origin, { url, version }: ModuleVersion, options: IsolationOptions): Promise<Pack[]> {
+  const known = modules.get(url) ?? new Map<string, Promise<Pack[]>>()
+  modules.set(url, known)
   const key = JSON.stringify([version, options])
-  const known = modules.get(key)
-  if (known) return known
-  const loading = loadIsolated(origin, options)
-  modules.set(key, loading)
-  loading.catch(() => modules.delete(key)) // the next one may find what was missing
+  const loading = known.get(key) ?? loadIsolated(origin, options)
+  known.delete(key)
+  known.set(key, loading)
+  loading.catch(() => known.delete(key)) // the next one may find what was missing
+  const [earliest = key] = known.keys()
+  if (known.size > versionsKept) known.delete(earliest)
   return loading
 }
 

@@ -271,12 +271,9 @@ export class PackProcess {
 const lineChars = 4_096
 const linesPerSecond = 500
 
-/** Undefined where the system does not tell. */
+/** Bytes; undefined where the system does not tell. What it tells in pages says nothing without their size, which differs between machines. */
 async function memoryOf(pid: number | undefined): Promise<number | undefined> {
-  try {
-    const pages = (await readFile(`/proc/${pid}/statm`, 'latin1')).split(' ')[1]
-    return Number(pages) * 4_096
-  } catch {
-    return undefined
-  }
+  const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '') // it has ended, or the system has no such files
+  const kib = /^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1]
+  return kib === undefined ? undefined : Number(kib) * 1_024
 }

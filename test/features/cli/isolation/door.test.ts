@@ -4,6 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { addBookmark, BookmarkLimit, bookmarkAdded, listBookmarks } from '../../../../examples/bookmarks/pack.ts'
+import { isolatedPacks } from '../../../../features/cli/isolation/isolated-pack.ts'
+import { isolationDefaults } from '../../../../features/cli/isolation/options.ts'
 import { createSession, SessionMissing, Sessions, updateProfile } from '../../../../features/sessions/index.ts'
 import realSessions from '../../../../features/sessions/pack.ts'
 import realWorkspaces from '../../../../features/workspaces/pack.ts'
@@ -274,4 +276,16 @@ bothWays(keeper, 'plain functions look at new sessions and take settings of agen
   const { data } = await call(createSession, { body })
   await call(updateProfile, { params: { session_id: data.id }, body: { agent_config: { system_prompt: 'close' } } })
   assert.deepEqual((await call(createSession, { body })).details, [{ path: 'body', message: 'not now' }])
+})
+
+test('of a module that is read again and again the last version and the one before are known, and no earlier one', async () => {
+  const origin = { spec: await packFile(`export default definePack({ name: 'again', setup() {} })`), from: '/' }
+  const packsOf = (version: number) => isolatedPacks(origin, { url: origin.spec, version }, isolationDefaults)
+  const [first] = await packsOf(1)
+  const [second] = await packsOf(2)
+  assert.equal((await packsOf(1))[0], first, 'a reload that failed goes back to it')
+  assert.equal((await packsOf(2))[0], second)
+  const [third] = await packsOf(3)
+  assert.deepEqual([(await packsOf(2))[0] === second, (await packsOf(3))[0] === third], [true, true])
+  assert.notEqual((await packsOf(1))[0], first)
 })
