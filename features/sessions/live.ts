@@ -320,7 +320,7 @@ export class LiveSession extends SlotHost implements Session {
   #save(): Promise<void> {
     clearTimeout(this.#later)
     this.#later = undefined
-    if (this.#gone) return Promise.resolve()
+    if (this.#gone) return this.#refuse()
     if (!this.#saving) {
       this.#saving = this.#write().finally(() => {
         this.#saving = undefined
@@ -334,6 +334,11 @@ export class LiveSession extends SlotHost implements Session {
         return this.#save()
       })
     return this.#next
+  }
+
+  /** Changes that no write has begun with are not made any more, and whoever asked for them hears it. */
+  async #refuse(): Promise<void> {
+    if (this.#changes.splice(0).length > 0) this.assertWritable()
   }
 
   /** What the disk refuses is taken back: nobody was told that it is so. What need not be on disk yet waits for the next write. */

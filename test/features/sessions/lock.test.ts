@@ -177,3 +177,32 @@ test('an agent is there once the state that names it is on disk; a deleted sessi
   )
   await table.closeAll()
 })
+
+test('a change that waits for the write before it is refused when the session is lost or deleted meanwhile', async () => {
+  const catalog = { show: () => undefined, forget: () => undefined }
+  const streams = { takeOver: async () => ({ seq: 0, epoch: 'e' }), lost: async () => undefined, remove: async () => undefined }
+  for (const { moved, code } of [
+    { moved: true, code: 40901 },
+    { moved: false, code: 40401 }
+  ]) {
+    let free: () => void = () => undefined
+    const writing = new Promise<void>(resolve => {
+      free = resolve
+    })
+    let saved = 0
+    const put = async () => {
+      saved++
+      await writing
+    }
+    const table = tableWith([], { dir: await freshDir(), catalog: { ...catalog, put }, streams, live: { now: () => new Date(1) } })
+    const session = await table.load('session_a')
+    const first = session.update(state => ({ ...state, title: 'one' }))
+    const later = ['two', 'three'].map(title => session.update(state => ({ ...state, title })))
+    session.gone({ moved })
+    free()
+    await first
+    for (const change of later) await assert.rejects(change, { code })
+    assert.deepEqual([saved, session.state.title], [1, 'one'])
+    await table.closeAll()
+  }
+})
