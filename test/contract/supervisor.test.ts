@@ -262,7 +262,12 @@ async function use(
     } else if (wish < 0.15) await client.abort(note)
     const ended = ({ type, payload }: { type: string; payload: { promptId?: string } }) =>
       (type === 'prompt.completed' || type === 'prompt.aborted') && payload.promptId === id
-    await socket.next(ended)
+    await socket.next(ended).catch(error => {
+      const told = [...note.events.values()].slice(-12).map(text => text.slice(0, 300))
+      throw new Error(
+        `${note.id}: ${script} (prompt ${id}) has no end: ${error.message}; unheard: ${client.unheard}; told: ${told.join('\n')}`
+      )
+    })
     open.delete(own)
     if (wish > 0.9) await calm(client.undo(note, id))
     else if (wish > 0.8) await calm(client.compact(note))

@@ -44,6 +44,8 @@ export const newLedger = (): Ledger => ({ workspaces: new Set(), sessions: new M
 
 export class CrashClient {
   readonly rest: RestClient
+  /** Answers to what a session asked that did not get there, or were refused: a session that waits for ever may wait for one of them. */
+  readonly unheard: string[] = []
   readonly #ledger: Ledger
   readonly #random: () => number
   #socket: SocketClient | undefined
@@ -186,7 +188,10 @@ export class CrashClient {
         if (error instanceof Refused) throw error
         return action()
       })
-      .catch(ignoreDeath)
+      .catch(error => {
+        this.unheard.push(String(error))
+        ignoreDeath(error)
+      })
   }
 }
 
