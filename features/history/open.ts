@@ -42,7 +42,8 @@ export function historyOpener(
       flushed: () => ctx.streams.flushed(session.id),
       written: () => ctx.streams.written(session.id),
       async eventsAfter(mark) {
-        const slice = await ctx.streams.read(session.id, mark ?? { seq: 0 })
+        // What a copy was told begins with its own journal, whichever that is.
+        const slice = await ctx.streams.read(session.id, mark && mark.epoch !== copiedEpoch ? mark : { seq: 0 })
         if (!slice || slice.resync) return undefined
         const events = []
         for await (const event of slice.events) if (isAbout(event, agent.id)) events.push(event)

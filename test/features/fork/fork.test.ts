@@ -31,7 +31,7 @@ import { countFlushes } from '../../helpers/flushes.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { echoRunner, insider, type Started, type StartOptions, startAgent } from '../agent/start.ts'
+import { copyOfHome, echoRunner, insider, type Started, type StartOptions, startAgent } from '../agent/start.ts'
 
 const never = new Promise<never>(() => undefined)
 
@@ -358,7 +358,6 @@ test('a copy that fails or whose process dies leaves no session behind', async t
   hanging.catch(() => undefined)
   await reached.opened
   assert.equal((await agent.call(listSessions)).data.items.length, 1)
-  const { copyOfHome } = await import('../agent/start.ts')
   const home = await copyOfHome(agent.home)
   assert.ok((await directories({ home })).some(name => name.startsWith('.new-')))
 
@@ -372,6 +371,34 @@ test('a copy that fails or whose process dies leaves no session behind', async t
   assert.deepEqual(
     await directories({ home }),
     before.filter(name => !name.endsWith('.lock'))
+  )
+})
+
+test('what a copy has on record since it was made, and nobody heard when its server was killed, is told at the next start', async t => {
+  const agent = await start(t)
+  await agent.prompt('one')
+  await agent.settled(1)
+  const { id } = (await agent.fork()).data
+  const whole = { session_ids: [id], cursors: { [id]: { seq: 0 } } }
+  const socket = await agent.connect()
+  await socket.request('subscribe', whole)
+  await agent.say(id, 'two')
+  await socket.next('prompt.completed')
+  const home = await copyOfHome(agent.home)
+  const journal = join(home, 'server', 'events', `${id}.jsonl`)
+  const [header] = (await readFile(journal, 'utf8')).split('\n')
+  await writeFile(journal, `${header}\n`)
+
+  const again = await start(t, scriptedLlm('answer'), { home, session_id: id })
+  await again.inside.main(again)
+  const later = await again.connect()
+  await later.request('subscribe', whole)
+
+  const told = later.frames.flatMap(({ type, session_id }) => (session_id === id ? type : []))
+  const wanted = ['prompt.submitted', 'turn.started', 'turn.ended', 'prompt.completed']
+  assert.deepEqual(
+    told.filter(type => wanted.includes(type)),
+    wanted
   )
 })
 
