@@ -1,5 +1,4 @@
 /** Copies a session into a new one, which goes its own way from there. */
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../../kernel/index.ts'
 import type { Agent, Agents } from '../agent/index.ts'
@@ -13,7 +12,10 @@ export interface ForkPorts {
   readonly histories: Histories
 }
 
-/** Throws SessionBusy (40901) while a turn of any agent runs or waits. Prompts that come meanwhile wait. */
+/**
+ * Throws SessionBusy (40901) while a turn of any agent runs or waits, and SessionMissing when the source is deleted meanwhile. Prompts that come
+ * meanwhile wait.
+ */
 export async function fork(ports: ForkPorts, source: Session, copy: SessionCopy): Promise<SessionObject> {
   source.assertWritable()
   const { sessions, agents, histories } = ports
@@ -23,10 +25,13 @@ export async function fork(ports: ForkPorts, source: Session, copy: SessionCopy)
   return await holding(open, () =>
     sessions.copy(source, copy, async dir => {
       const forked = sessionForked.of({ from: source.id })
-      // Journals first: what they refer to was on disk before them.
-      for (const host of hosts) await histories.copy(host, join(dir, 'agents', host.id), forked)
-      await mkdir(source.dir, { recursive: true, mode: 0o700 })
-      await copyFiles(source.dir, dir)
+      try {
+        // Journals first: what they refer to was on disk before them.
+        for (const host of hosts) await histories.copy(host, join(dir, 'agents', host.id), forked)
+        await copyFiles(source.dir, dir)
+      } finally {
+        source.assertWritable() // deleted meanwhile, or another server's: what was there to copy may not have been all of it
+      }
     })
   )
 }

@@ -14,6 +14,7 @@ import { listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSnapshot } from '../../../features/session-views/index.ts'
 import {
   archiveSession,
+  deleteSession,
   listChildren,
   listSessions,
   readSession,
@@ -399,6 +400,29 @@ test('what a copy has on record since it was made, and nobody heard when its ser
   assert.deepEqual(
     told.filter(type => wanted.includes(type)),
     wanted
+  )
+})
+
+test('a session that is deleted while it is copied is neither copied nor there again', async t => {
+  let isAsked = false
+  const deleting = definePack({
+    name: 'deleting',
+    setup: ctx =>
+      ctx.contribute(SessionChecks, {
+        name: 'deleting',
+        async check() {
+          if (isAsked) assert.equal((await agent.call(deleteSession, { params: { session_id: agent.session_id } })).code, 0)
+        }
+      })
+  })
+  const agent = await start(t, scriptedLlm('answer'), { packs: [deleting] })
+  isAsked = true
+  assert.equal((await agent.fork()).code, 40401)
+  assert.deepEqual((await agent.call(listSessions)).data.items, [])
+  const left = await readdir(join(agent.home, 'sessions'), { recursive: true })
+  assert.deepEqual(
+    left.filter(name => name.includes('session_')),
+    []
   )
 })
 
