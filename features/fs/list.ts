@@ -50,8 +50,8 @@ interface Part {
 }
 
 /**
- * Lists one directory, with those below as far as `depth` goes and the answer has room; `limit` holds for the first. Throws PathMissing (40409) for what is no directory,
- * and the reason of the signal.
+ * Lists one directory, with those below as far as `depth` goes and the answer has room; `limit` holds for the first. Throws PathMissing (40409)
+ * for what is no directory, and the reason of the signal.
  */
 export async function listDirectory(
   root: Root,

@@ -125,11 +125,11 @@ const readServers = async (file: string): Promise<[string, unknown][]> => server
 /** The text of a file of servers; empty when there is none. Rejects with a sentence for people when it cannot be read. */
 export async function serverFileText(file: string): Promise<string> {
   try {
-    return (await readBounded(file, fileBytes)).toString()
+    return (await readBounded(file, fileBytes, 'it')).toString()
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return ''
-    throw new Error(error instanceof FileUnusable ? `it is ${error.message}` : `it cannot be read: ${code}`)
+    throw new Error(error instanceof FileUnusable ? error.message : `it cannot be read: ${code}`)
   }
 }
 

@@ -1,7 +1,7 @@
 /** The manifest of a plugin: what it says about itself and what it brings, checked against its files. */
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, relative, sep } from 'node:path'
-import { checker, type Detail, FileUnusable, problems, readBounded, type Static, Type } from '../../kernel/index.ts'
+import { checker, type Detail, problems, readBounded, type Static, Type } from '../../kernel/index.ts'
 import { hooksSection } from '../config/index.ts'
 import { isInside } from '../tools/index.ts'
 import type { HookRule } from '../user-hooks/index.ts'
@@ -133,10 +133,7 @@ class Loader {
   async #read(path: string, limit: number): Promise<string> {
     const file = await realpath(join(this.#root, path))
     if (!isInside(file, this.#root)) throw new Error(`${path} leads out of the plugin`)
-    const bytes = await readBounded(file, limit).catch((error: unknown) => {
-      throw error instanceof FileUnusable ? new Error(`${path} is ${error.message}`) : error
-    })
-    return bytes.toString()
+    return (await readBounded(file, limit, path)).toString()
   }
 
   /** Where the manifest names nothing, the usual place if it is there. */

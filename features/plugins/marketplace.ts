@@ -1,7 +1,7 @@
 /** The catalog of plugins: fetched when it is asked for, merged with what is installed and with what this server brings itself. */
 import { isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { AppError, aFewAtOnce, checker, FileUnusable, InternalError, problems, readBounded, type Static, Type } from '../../kernel/index.ts'
+import { AppError, aFewAtOnce, checker, InternalError, problems, readBounded, type Static, Type } from '../../kernel/index.ts'
 import type { MarketplaceEntry } from './contract.ts'
 import { type DownloadPorts, fetchText, newestRelease } from './download.ts'
 import type { InstalledPlugin, MarketplaceRows } from './service.ts'
@@ -105,10 +105,7 @@ async function readCatalog(location: string, ports: MarketplacePorts): Promise<M
 
 async function contentOf(base: string, ports: MarketplacePorts): Promise<string> {
   if (!base.startsWith('file:')) return await fetchText(base, ports, catalogBytes)
-  const bytes = await readBounded(fileURLToPath(base), catalogBytes).catch((error: unknown) => {
-    throw error instanceof FileUnusable ? new Error(`it is ${error.message}`) : error
-  })
-  return bytes.toString()
+  return (await readBounded(fileURLToPath(base), catalogBytes, 'it')).toString()
 }
 
 function entryOf(row: Row, base: string): MarketplaceEntry | undefined {

@@ -28,9 +28,9 @@ export type Probed =
 /** For packs that bring providers along. */
 export interface Providers {
   /**
-   * Writes providers with their aliases in one save and answers them as the API shows them, and how many aliases are theirs. `registry`: URL that they all come from; other
-   * providers of that source are removed. Sets the default model when there is none. Throws ProviderManaged (40003), 40001 when the
-   * configuration cannot be saved.
+   * Writes providers with their aliases in one save and answers them as the API shows them, and how many aliases are theirs. `registry`: URL
+   * that they all come from; other providers of that source are removed. Sets the default model when there is none. Throws ProviderManaged
+   * (40003), 40001 when the configuration cannot be saved.
    */
   importAll(
     providers: readonly ImportedProvider[],

@@ -1,7 +1,7 @@
 /** Skills in files: `<name>/SKILL.md` with front matter, or a flat `<name>.md` at the top of a directory of skills. */
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { FileUnusable, readBounded } from '../../kernel/index.ts'
+import { readBounded } from '../../kernel/index.ts'
 import { leadsOffLimits } from '../tools/index.ts'
 import { fieldOf, frontMatter } from '../workspaces/index.ts'
 import { type Skill, type SkillOrigin, type SkillType, skillTypes } from './service.ts'
@@ -154,10 +154,7 @@ export async function skillBody(file: string, home: string): Promise<string> {
 
 async function textOf(file: string, home: string): Promise<string> {
   if (await leadsOffLimits(file, home)) throw new Error('it is a link to a file that is off limits')
-  const bytes = await readBounded(file, maxBytes).catch((error: unknown) => {
-    throw error instanceof FileUnusable ? new Error(`it is ${error.message}`) : error
-  })
-  return bytes.toString()
+  return (await readBounded(file, maxBytes, 'it')).toString()
 }
 
 const firstLine = (body: string) =>

@@ -1,7 +1,7 @@
 /** Agent profiles in files: Markdown with front matter, in directories of the project and of the user. */
 import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { FileUnusable, homeOfUser, type Logger, lookAtAll, readBounded } from '../../kernel/index.ts'
+import { homeOfUser, type Logger, lookAtAll, readBounded } from '../../kernel/index.ts'
 import type { AgentProfile } from '../agent/index.ts'
 import { configuredDir, fieldOf, frontMatter, projectRoot } from '../workspaces/index.ts'
 
@@ -63,10 +63,7 @@ async function markdownIn(root: string): Promise<string[]> {
 }
 
 async function readProfile(file: string): Promise<AgentProfile> {
-  const bytes = await readBounded(file, maxBytes).catch((error: unknown) => {
-    throw error instanceof FileUnusable ? new Error(`it is ${error.message}`) : error
-  })
-  const parsed = await frontMatter(bytes.toString())
+  const parsed = await frontMatter((await readBounded(file, maxBytes, 'it')).toString())
   if (!parsed) throw new Error('it has no front matter')
   const field = (...names: string[]) => fieldOf(parsed.fields, ...names)
   const name = String(field('name') ?? basename(file, '.md'))

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { forReading } from './files.ts'
 import { lookAt } from './look.ts'
 
-/** What stands at a path is not read. The message ends a sentence about it that names the path: `not a regular file`, `larger than 10 bytes`. */
+/** What stands at a path is not read. The message is the end of a sentence, or a whole one where the reader says what it reads (`readBounded`). */
 export class FileUnusable extends Error {
   override readonly name = 'FileUnusable'
 }
@@ -12,36 +12,35 @@ export class FileUnusable extends Error {
 /**
  * The bytes of a regular file, links followed. Rejects with FileUnusable for anything else and for one of more than `most` bytes, also when it
  * grows meanwhile; with the error of the system (ENOENT) for one that cannot be opened or read. It is opened without waiting, as a pipe may take
- * its place between the look and the opening.
+ * its place between the look and the opening. `what` begins the message: `it is larger than 10 bytes`; without it: `larger than 10 bytes`.
  */
-export async function readBounded(path: string, most: number): Promise<Buffer> {
+export async function readBounded(path: string, most: number, what?: string): Promise<Buffer> {
+  const unusable = (why: string) => new FileUnusable(what === undefined ? why : `${what} is ${why}`)
+  const tooLarge = () => unusable(`larger than ${most} bytes`)
+  const assertFits = (stats: Stats) => {
+    if (!stats.isFile()) throw unusable('not a regular file')
+    if (stats.size > most) throw tooLarge()
+  }
   const found = await lookAt(path)
-  if (found) assertFits(found, most) // what is none is not even opened: a device may notice
+  if (found) assertFits(found) // what is none is not even opened: a device may notice
   const fd = await openToRead(path)
   try {
     const stats = fstatSync(fd) // of what is open the system knows it without the disk
-    assertFits(stats, most)
-    return await readToEnd(fd, stats.size, most)
+    assertFits(stats)
+    return await readToEnd(fd, stats.size, most, tooLarge)
   } finally {
     closeSync(fd)
   }
 }
 
-function assertFits(stats: Stats, most: number): void {
-  if (!stats.isFile()) throw new FileUnusable('not a regular file')
-  if (stats.size > most) throw tooLarge(most)
-}
-
-const tooLarge = (most: number) => new FileUnusable(`larger than ${most} bytes`)
-
 /** Some file systems say 0 of files that have something in them, and any file may grow. */
-async function readToEnd(fd: number, size: number, most: number): Promise<Buffer> {
+async function readToEnd(fd: number, size: number, most: number, tooLarge: () => Error): Promise<Buffer> {
   const parts: Buffer[] = []
   let total = 0
   for (let room = size + 1; ; room = 64 * 1024) {
     const { buffer, bytesRead } = await bytesOf(fd, Buffer.allocUnsafe(room), 0, room, total)
     total += bytesRead
-    if (total > most) throw tooLarge(most)
+    if (total > most) throw tooLarge()
     parts.push(buffer.subarray(0, bytesRead))
     if (bytesRead === 0 || (bytesRead < room && total === size)) return parts.length === 1 ? parts[0]! : Buffer.concat(parts, total)
   }

@@ -51,8 +51,8 @@ export class LineReader {
   }
 
   /**
-   * The lines of a range, in byte positions. A batch is used before the next one is asked for. Another process may cut a torn tail meanwhile; then the lines end there. Throws
-   * PersistenceFailed when a position is not where a line begins.
+   * The lines of a range, in byte positions. A batch is used before the next one is asked for. Another process may cut a torn tail meanwhile;
+   * then the lines end there. Throws PersistenceFailed when a position is not where a line begins.
    */
   async *batches({ from = 0, to, reverse = false }: LogRange = {}): AsyncGenerator<readonly Line[]> {
     await this.#check(from)

@@ -1,6 +1,6 @@
 /** Custom prompts: a text with variables in place of the system prompt. The user's own is `SYSTEM.md` in the home. */
 import { join } from 'node:path'
-import { FileUnusable, readBounded, stampAt } from '../../../kernel/index.ts'
+import { readBounded, stampAt } from '../../../kernel/index.ts'
 
 /** Variables that are empty while nobody fills them; other names stay as they are written. */
 const known = [
@@ -22,9 +22,9 @@ const systemFile = (home: string) => join(home, 'SYSTEM.md')
 
 /** Undefined when there is none, or nothing in it. Rejects when it cannot be read, or is larger than 1 MiB. */
 export async function readSystemFile(home: string): Promise<string | undefined> {
-  const bytes = await readBounded(systemFile(home), mostBytes).catch((error: unknown) => {
+  const bytes = await readBounded(systemFile(home), mostBytes, 'SYSTEM.md').catch((error: unknown) => {
     if (isMissing(error)) return ''
-    throw error instanceof FileUnusable ? new Error(`SYSTEM.md is ${error.message}`) : error
+    throw error
   })
   return bytes.toString().trim() || undefined
 }
