@@ -50,7 +50,10 @@ export async function fakeProxy(
     res.on('close', () => onward.destroy())
     req.pipe(onward)
   })
+  /** The server knows nothing of them any more: one whose client left while it stands still would keep the process. */
+  const tunnels = new Set<{ destroy(): void }>()
   server.on('connect', (req, socket, head) => {
+    tunnels.add(socket)
     note(`CONNECT ${req.url}`, req.headers['proxy-authorization'])
     socket.on('error', () => undefined) // the client went away: its test knows
     const cut = breaks[asked.length - 1]
@@ -77,6 +80,7 @@ export async function fakeProxy(
       new Promise<void>(resolve => {
         server.close(() => resolve())
         server.closeAllConnections()
+        for (const tunnel of tunnels) tunnel.destroy()
       })
   )
   const own = (server.address() as AddressInfo).port
