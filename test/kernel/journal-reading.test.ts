@@ -106,7 +106,7 @@ test('events emitted while a journal opens get the numbers after those that it h
     opened = true
   })
   for (let n = 4; !opened; n++) {
-    hub.emit(noted, { n }, 's1')
+    if (n <= 500) hub.emit(noted, { n }, 's1')
     await (n % 2 === 0 ? null : new Promise(resolve => setImmediate(resolve)))
   }
   await opening

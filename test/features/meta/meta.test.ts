@@ -95,11 +95,9 @@ test('features show what of a pack went wrong', async t => {
       })
   })
   const { call } = await startTestKernel(t, { packs: [meta, clumsy] })
-  assert.deepEqual((await call(getMeta)).data.features[1], {
-    name: 'clumsy',
-    state: 'Active',
-    meta: { faults: { count: 1, last: 'tap of started: no screen' } }
-  })
+  const { meta: { time: _time, ...told } = {}, ...feature } = (await call(getMeta)).data.features[1] ?? {}
+  assert.deepEqual(feature, { name: 'clumsy', state: 'Active' })
+  assert.deepEqual(told, { faults: { count: 1, last: 'tap of started: no screen' } })
 })
 
 test('features show why a pack is not active, and follow its fate', async t => {
