@@ -3323,7 +3323,7 @@ export interface ReadMcpAuthStatusesQuery {
   /** absolute; files of the project join in when its workspace is trusted */
   cwd?: string
   /** true: every candidate is asked; false: nobody; absent: those of which nothing is known */
-  verify?: boolean
+  verify?: 'true' | 'false'
 }
 export interface RefreshPacksData {
   loaded: string[]

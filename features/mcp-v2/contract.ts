@@ -136,7 +136,7 @@ export const readAuthStatuses = defineRoute({
   query: Type.Object({
     cwd: Cwd,
     verify: Type.Optional(
-      Type.Boolean({ description: 'true: every candidate is asked; false: nobody; absent: those of which nothing is known' })
+      oneOf(['true', 'false'], { description: 'true: every candidate is asked; false: nobody; absent: those of which nothing is known' })
     )
   }),
   data: Type.Array(Type.Object({ name: text, authStatus }))

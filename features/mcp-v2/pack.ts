@@ -169,7 +169,7 @@ export default definePack({
     })
     ctx.route(readAuthStatuses, async ({ query: { cwd, verify }, signal }) => {
       const entries = await catalog(mcp, cwd)
-      const found = await statuses(entries, { all: entries, cwd, verify, signal }, ports)
+      const found = await statuses(entries, { all: entries, cwd, verify: verify && verify === 'true', signal }, ports)
       return entries.map(({ name }, at) => ({ name, authStatus: found[at]?.authStatus ?? 'unavailable' }))
     })
 

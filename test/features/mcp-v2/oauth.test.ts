@@ -28,7 +28,7 @@ async function start(
   const begin = (name = 'site') => scene.call(beginAuth, { body: { source: 'global', name } })
   const complete = (flowId = '', timeoutMs?: number) => scene.call(completeAuth, { body: { flowId, ...(timeoutMs ? { timeoutMs } : {}) } })
   const status = async () =>
-    (await scene.call(readAuthStatuses, { query: { verify: false } })).data.find(({ name }) => name === 'site')?.authStatus
+    (await scene.call(readAuthStatuses, { query: { verify: 'false' } })).data.find(({ name }) => name === 'site')?.authStatus
   return { ...scene, site, begin, complete, state: status }
 }
 
@@ -130,7 +130,7 @@ test('a token that ended is renewed before a request, one that is refused after 
   )
   assert.equal(renewals(), 4, 'a refresh token that is refused is not tried again')
   assert.equal(await scene.state(), 'oauth-expired')
-  const verified = await scene.call(readAuthStatuses, { query: { verify: true } })
+  const verified = await scene.call(readAuthStatuses, { query: { verify: 'true' } })
   assert.equal(verified.data.find(({ name }) => name === 'site')?.authStatus, 'oauth-expired')
   await signIn(scene)
   assert.equal((await say('g'))?.output, 'guarded says g')

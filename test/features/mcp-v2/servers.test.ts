@@ -229,14 +229,16 @@ test('who wants a login follows from the configuration, and where that does not 
     wants: { url: `${closed.url}/mcp` },
     gone: { url: 'http://127.0.0.1:1/mcp' }
   })
-  const read = async (query: { verify?: boolean }) =>
+  const read = async (query: { verify?: 'true' | 'false' }) =>
     Object.fromEntries((await scene.call(readAuthStatuses, { query })).data.map(({ name, authStatus }) => [name, authStatus]))
   const fixed = { local: 'not-applicable', off: 'not-applicable', bearer: 'bearer-token', own: 'not-applicable', pinned: 'oauth-required' }
-  assert.deepEqual(await read({ verify: false }), { ...fixed, free: 'not-applicable', wants: 'not-applicable', gone: 'not-applicable' })
+  assert.deepEqual(await read({ verify: 'false' }), { ...fixed, free: 'not-applicable', wants: 'not-applicable', gone: 'not-applicable' })
   const asked = { ...fixed, free: 'not-applicable', wants: 'oauth-required', gone: 'unavailable' }
   assert.deepEqual(await read({}), asked)
-  assert.deepEqual(await read({ verify: true }), asked)
-  assert.equal((await scene.rest.json('GET', '/api/v2/mcp/auth-statuses?verify=perhaps')).code, 40001)
+  assert.deepEqual(await read({ verify: 'true' }), asked)
+  for (const other of ['perhaps', '1', '0', 'TRUE']) {
+    assert.equal((await scene.rest.json('GET', `/api/v2/mcp/auth-statuses?verify=${other}`)).code, 40001, other)
+  }
   const { data } = await scene.call(inspectServers, { body: { targets: [{ source: 'global', name: 'gone' }] } })
   const { checkedAt, error, ...rest } = data[0] ?? {}
   assert.ok(checkedAt && error)
