@@ -80,6 +80,7 @@ export {
   annotations,
   checker,
   cursorQuery,
+  fromPageToken,
   type NamedShape,
   named,
   namedShape,
@@ -94,7 +95,8 @@ export {
   type TProperties,
   type TSchema,
   Type,
-  tidy
+  tidy,
+  toPageToken
 } from './schema.ts'
 export { nearest } from './spelling.ts'
 export { FileUnusable, readBounded } from './storage/bounded.ts'

@@ -295,6 +295,20 @@ export function cursorQuery(defaultSize?: number) {
   })
 }
 
+/** An opaque page token that says `value`, which is JSON. */
+export const toPageToken = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** What a page token says; undefined for a text that is none as `toPageToken` writes it. (The decoder leaves out what it does not know.) */
+export function fromPageToken(token: string): unknown {
+  const bytes = Buffer.from(token, 'base64url')
+  if (bytes.toString('base64url') !== token) return undefined
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
 export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
 /** A shape and the name that `named` gave to it. */

@@ -1,6 +1,6 @@
 /** What a list is asked for, checked, and the token by which a page says where the next one begins. */
 import { createHash } from 'node:crypto'
-import { AppError, invalid } from '../../kernel/index.ts'
+import { AppError, fromPageToken, invalid, toPageToken } from '../../kernel/index.ts'
 import { type ListQuery, maxItems, PageTokenInvalid, type Sort, type Status } from './contract.ts'
 
 /** Where a page begins: behind the row with this key, under the sort. */
@@ -71,16 +71,11 @@ export function conditionsOf(query: ListQuery): { readonly conditions: Condition
 }
 
 export function tokenOf(conditions: Conditions, { at, id }: Key): string {
-  return Buffer.from(JSON.stringify({ v: 1, f: printOf(conditions), k: [at, id] })).toString('base64url')
+  return toPageToken({ v: 1, f: printOf(conditions), k: [at, id] })
 }
 
 function readToken(token: string, conditions: Conditions): Key {
-  let read: { v?: unknown; f?: unknown; k?: unknown } | null
-  try {
-    read = JSON.parse(Buffer.from(token, 'base64url').toString('utf8'))
-  } catch (cause) {
-    throw new AppError(PageTokenInvalid, { message: 'the page token cannot be read', cause })
-  }
+  const read = fromPageToken(token) as { v?: unknown; f?: unknown; k?: unknown } | null | undefined
   const [at, id] = Array.isArray(read?.k) ? (read.k as unknown[]) : []
   if (read?.v !== 1 || typeof at !== 'number' || typeof id !== 'string') {
     throw new AppError(PageTokenInvalid, { message: 'the page token cannot be read' })

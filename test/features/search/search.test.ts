@@ -98,7 +98,9 @@ test('pages follow one another whatever is added, and a token is good for its qu
     const reply = await ask({ query: 'series', page_token, ...change })
     assert.deepEqual([reply.code, reply.details?.[0]?.path], [40001, 'body.page_token'], JSON.stringify(change))
   }
-  assert.equal((await ask({ query: 'series', page_token: 'x' })).code, 40001)
+  for (const other of ['x', `${page_token}.`, `${page_token} `, `${page_token}=`]) {
+    assert.equal((await ask({ query: 'series', page_token: other })).code, 40001, other)
+  }
 })
 
 test('a query without a term or with too many is refused', async t => {

@@ -167,6 +167,8 @@ test('tokens lead through every page once, in every sort; other conditions and d
     Buffer.from('[]').toString('base64url'),
     Buffer.from('null').toString('base64url'),
     `${first}A`.slice(3),
+    `${first}.`,
+    `${first}=`,
     Buffer.from(JSON.stringify({ ...read(first), v: 2 })).toString('base64url')
   ]) {
     assert.equal((await query({ page_size: 2, page_token })).code, 40922, page_token)
