@@ -62,7 +62,7 @@ export {
   yieldToLoop
 } from './lifecycle/wait.ts'
 export type { Logger, Operator, OperatorLine } from './log/log.ts'
-export { isSecretName, REDACTED, redactLine, redactText, redactUrls } from './log/redact.ts'
+export { isSecretName, REDACTED, redactLine, redactText, redactUrls, restoreUrls } from './log/redact.ts'
 export * from './pack.ts'
 export { EventSubject, globalStream, type SubjectRule } from './realtime/event-frame.ts'
 export {

@@ -1,5 +1,5 @@
 /** `POST /api/v1/config`: the body's domains in file form, merged into the file by the contract's rules. */
-import { type Detail, REDACTED } from '../../kernel/index.ts'
+import { type Detail, REDACTED, restoreUrls } from '../../kernel/index.ts'
 import { pathOf } from './effective.ts'
 import { asSent, both, convertKeys, toSnake } from './key-case.ts'
 import { redact } from './redaction.ts'
@@ -136,7 +136,7 @@ function repeated(alias: Table, given: Table, next: unknown): Table {
 function merged(stored: unknown, given: unknown): unknown {
   if (given === null || given === undefined) return stored
   if (Array.isArray(given) && Array.isArray(stored)) return restored(stored, given)
-  if (!isTable(given)) return copy(given)
+  if (!isTable(given)) return restoredText(stored, given) ?? copy(given)
   const result = isTable(stored) ? { ...stored } : {}
   for (const [key, item] of Object.entries(given)) {
     const value = merged(own(result, key), item)
@@ -159,9 +159,20 @@ function restored(stored: readonly unknown[], given: readonly unknown[]): unknow
   const whole = given.map(item => take(one => same(one.shown, item)))
   return given.map((item, index) => {
     if (whole[index]) return copy(whole[index].item)
+    if (typeof item === 'string') {
+      const like = take(one => restoredText(one.item, item) !== undefined)
+      return like ? restoredText(like.item, item) : item
+    }
     const like = isTable(item) && take(one => hiddenIn(one, item).length > 0)
     return like ? { ...copy(item), ...Object.fromEntries(hiddenIn(like, item)) } : copy(item)
   })
+}
+
+/** A text with what GET hid of the URLs of a stored one, which somebody changed elsewhere; undefined where that is nothing. */
+function restoredText(stored: unknown, given: unknown): string | undefined {
+  if (typeof stored !== 'string' || typeof given !== 'string') return undefined
+  const restored = restoreUrls(stored, given)
+  return restored === given ? undefined : restored
 }
 
 /** An item of a list, and how GET shows it. */
@@ -175,6 +186,8 @@ function hiddenIn({ item, shown }: Hidden, given: Table): [key: string, value: u
   if (!isTable(item) || !isTable(shown)) return []
   return Object.entries(given).flatMap(([key, value]) => {
     const full = own(item, key)
-    return same(own(shown, key), value) && !same(full, value) ? [[key, copy(full)]] : []
+    if (same(own(shown, key), value)) return same(full, value) ? [] : [[key, copy(full)]]
+    const text = restoredText(full, value)
+    return text === undefined ? [] : [[key, text]]
   })
 }

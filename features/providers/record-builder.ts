@@ -1,5 +1,5 @@
 /** What a client sends for a provider, checked beyond its shape and turned into records of the configuration file. */
-import { type Detail, invalid, redactUrls, type Static, type TSchema, tidy } from '../../kernel/index.ts'
+import { type Detail, invalid, redactUrls, restoreUrls, type Static, type TSchema, tidy } from '../../kernel/index.ts'
 import { isHeaderValue, isHttpUrl, nonBlank, notAHeaderValue, notAnAddress } from '../llm/index.ts'
 import type { ModelEntry, ProviderBody } from './contract.ts'
 import { isProviderId, MAX_ID_LENGTH } from './names.ts'
@@ -40,7 +40,8 @@ function faultsOf(given: Table, idField: 'id' | 'new_id' | undefined): Detail[] 
 
 /**
  * The record of a provider: what the request does not know stays, what it leaves out is cleared. `api_key`: undefined keeps, empty clears;
- * with one the server is no longer said to need none. A base_url as the API shows the stored one, without its credentials, keeps that one.
+ * with one the server is no longer said to need none. A base_url of the same host keeps the credentials of the stored one, which the API does not
+ * show; as the API shows it, it keeps that one.
  */
 export function providerRecord(id: string, body: ProviderBody, api_key: string | undefined, before: Table = {}): Table {
   const kept = without(before, [
@@ -52,7 +53,8 @@ export function providerRecord(id: string, body: ProviderBody, api_key: string |
   ])
   const given = nonBlank(body.base_url)
   const stored = typeof before.base_url === 'string' ? before.base_url : undefined
-  const base_url = stored !== undefined && given === redactUrls(stored.trim()) ? stored : given
+  const base_url =
+    stored === undefined || given === undefined ? given : given === redactUrls(stored.trim()) ? stored : restoreUrls(stored, given)
   return {
     type: body.type,
     ...(base_url && { base_url }),

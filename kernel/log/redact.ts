@@ -106,6 +106,26 @@ export function redactUrls(given: string): string {
     .replace(/([?&#;]([\w.~%-]{1,60})=)[^&#;\s]+/g, (whole, head: string, name: string) => (isSecretParameter(name) ? head : whole))
 }
 
+const address = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)([^/?#\s]*@)?([^/?#\s'"<>]*)(\S*)/gi
+const parameter = /([?&#;]([\w.~%-]{1,60})=)([^&#;\s]*)/g
+
+/**
+ * A text that somebody changed who saw `stored` by `redactUrls`, with what that took out of its URLs: a user name goes back to the scheme and host
+ * that had it, a key to the parameter that is empty now. What was given anew counts, and another host gets nothing.
+ */
+export function restoreUrls(stored: string, given: string): string {
+  const known = [...stored.matchAll(address)]
+  return given.replace(address, (whole, scheme: string, user: string | undefined, host: string, rest: string) => {
+    const from = known.find(one => `${one[1]}${one[3]}`.toLowerCase() === `${scheme}${host}`.toLowerCase())
+    if (!from) return whole
+    const keys = new Map([...(from[4] ?? '').matchAll(parameter)].map(([, , name, value]) => [name, value]))
+    const filled = rest.replace(parameter, (part: string, head: string, name: string, value: string) =>
+      value === '' && isSecretParameter(name) ? head + (keys.get(name) ?? '') : part
+    )
+    return scheme + (user ?? from[2] ?? '') + host + filled
+  })
+}
+
 function apply(list: readonly Rule[], line: string): string {
   let result = line
   for (const [pattern, replacement] of list) {

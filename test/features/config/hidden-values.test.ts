@@ -31,7 +31,7 @@ async function start(t: TestContextLike) {
   await writeFile(join(home, 'config.toml'), toml)
   const kernel = await startTestKernel(t, { packs: [config], home })
   const read = async () => (await kernel.call(readConfig)).data as unknown as Shown
-  return { ...kernel, read, file: async () => readToml(await readFile(join(home, 'config.toml'), 'utf8')) }
+  return { ...kernel, home, read, file: async () => readToml(await readFile(join(home, 'config.toml'), 'utf8')) }
 }
 
 test('credentials inside commands, lists and URLs are taken out of the answer, what is around them stays', async t => {
@@ -57,6 +57,30 @@ test('an item of a list that is changed elsewhere keeps what its texts hide', as
 
   assert.equal(answer.code, 0, answer.msg)
   assert.deepEqual((await file()).hooks, [{ ...other, timeout: 7 }, stored])
+})
+
+test('a URL that is changed behind its host keeps what GET hides of it, alone, in a list and in a command', async t => {
+  const { call, read, file, home } = await start(t)
+  const stored = `hooks = [{ event = "Stop", command = "curl 'https://me:LEAK-1@h.example/a'" }]
+extra_skill_dirs = ["https://me:LEAK-2@skills.example/a.git", "plain"]
+services.svc_search.base_url = "https://me:LEAK-3@search.example/v1?api_key=LEAK-4&n=1"
+`
+  await writeFile(join(home, 'config.toml'), stored)
+  assert.doesNotMatch(JSON.stringify(await read()), /LEAK/)
+
+  const body = {
+    hooks: [{ event: 'Stop', command: "curl 'https://h.example/b' -s", timeout: 5 }],
+    extra_skill_dirs: ['plain', 'https://skills.example/b.git'],
+    services: { svc_search: { base_url: 'https://search.example/v2?n=2&api_key=' } }
+  }
+  const answer = await call(patchConfig, { body: body as never })
+
+  assert.equal(answer.code, 0, answer.msg)
+  assert.deepEqual(await file(), {
+    hooks: [{ event: 'Stop', command: "curl 'https://me:LEAK-1@h.example/b' -s", timeout: 5 }],
+    extra_skill_dirs: ['plain', 'https://me:LEAK-2@skills.example/b.git'],
+    services: { svc_search: { base_url: 'https://me:LEAK-3@search.example/v2?n=2&api_key=LEAK-4' } }
+  })
 })
 
 test('a text that was changed around the place of a secret is refused: the secret would be lost', async t => {

@@ -18,7 +18,7 @@ test('a base_url is shown without user name, password and keys, also by the answ
   assert.doesNotMatch(JSON.stringify(list), /LEAK/)
 })
 
-test('a replace with the URL as it is shown keeps its credentials, another URL drops them', async t => {
+test('a replace with the URL as it is shown, or changed behind its host, keeps its credentials; another host gets none, and new ones count', async t => {
   const { call, file } = await start(t, { toml })
   const { id: _, ...form } = body('p')
   const replace = async (base_url: string) => {
@@ -29,5 +29,9 @@ test('a replace with the URL as it is shown keeps its credentials, another URL d
   }
 
   assert.equal(await replace(shown), ` ${url} `)
-  assert.equal(await replace(`${shown}&x=1`), `${shown}&x=1`)
+  const changed = await replace('https://models.example/v2/chat?api-version=3&api_key=')
+  assert.equal(changed, 'https://me:LEAK-1@models.example/v2/chat?api-version=3&api_key=LEAK-2')
+  assert.equal(await replace('https://models.example/v2'), 'https://me:LEAK-1@models.example/v2')
+  assert.equal(await replace('https://you:other@models.example/v2?api_key=b'), 'https://you:other@models.example/v2?api_key=b')
+  assert.equal(await replace('https://other.example/v2?api_key='), 'https://other.example/v2?api_key=')
 })
