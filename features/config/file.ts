@@ -1,7 +1,7 @@
 /** The configuration file on disk: read complete, replaced atomically, changed under a lock that other processes respect. */
-import { realpath, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, type FileStamp, FileUnusable, invalid, readBounded, replaceFile, withLock, yieldToLoop } from '../../kernel/index.ts'
+import { AppError, type FileStamp, FileUnusable, invalid, readBounded, replaceBounded, withLock, yieldToLoop } from '../../kernel/index.ts'
 import { freeze, shared, type Table } from './tables.ts'
 import { TomlProblem } from './toml.ts'
 import { editToml } from './toml-edit.ts'
@@ -66,11 +66,8 @@ export class ConfigFile {
       const next = await change(table)
       if (next === undefined) return { table }
       await yieldToLoop()
-      const target = await linkedPath(this.path)
-      await assertWritable(target)
       const edited = await editToml({ text, table }, next, this.#reader)
-      if (Buffer.byteLength(edited.text) > mostBytes) throw unsaved(`it would be larger than ${mostBytes} bytes`)
-      this.#stamp = stampText(await replaceFile(target, edited.text, { confirm: () => lock.confirm() }))
+      this.#stamp = stampText(await replaceBounded(this.path, edited.text, mostBytes, { confirm: () => lock.confirm() }))
       return this.#keep(edited.text, edited.table)
     })
     return saved.catch(refusal)
@@ -110,6 +107,7 @@ function refusal(error: unknown): never {
   if (error instanceof FileProblem) {
     throw invalid([{ path: '', message: `config.toml cannot be used, fix it first: ${error.message}` }], error)
   }
+  if (error instanceof FileUnusable) throw unsaved(error.message, error)
   if (AppError.is(error)) {
     if (error.spec.code === 40001) throw error
     throw unsaved(error.message, error)
@@ -128,25 +126,6 @@ async function bytesOf(path: string): Promise<Uint8Array> {
     if (error instanceof FileUnusable) throw new FileProblem(error.message, { cause: error })
     throw error
   }
-}
-
-/** Where the content lies: a link to a file elsewhere stays a link. */
-async function linkedPath(path: string): Promise<string> {
-  try {
-    return await realpath(path)
-  } catch (error) {
-    if (isMissing(error)) return path
-    throw error
-  }
-}
-
-/** Whoever took all rights to write away means it; a replacement would go past that, and so would a process of the system's owner. */
-async function assertWritable(path: string): Promise<void> {
-  const { mode } = await stat(path).catch((error: unknown) => {
-    if (isMissing(error)) return { mode: 0o600 }
-    throw error
-  })
-  if ((mode & 0o222) === 0) throw unsaved('the file is read-only')
 }
 
 async function stampOf(path: string): Promise<string> {

@@ -1,6 +1,6 @@
 /** The user's file of MCP servers: changed under a lock, everything else in it stays. */
-import { AppError, invalid, replaceFile, withLock } from '../../kernel/index.ts'
-import { McpServerMissing, serverFileText, serversIn, userFile } from '../mcp/index.ts'
+import { AppError, FileUnusable, invalid, replaceBounded, withLock } from '../../kernel/index.ts'
+import { fileBytes, McpServerMissing, serverFileText, serversIn, userFile } from '../mcp/index.ts'
 
 type Servers = Readonly<Record<string, unknown>>
 
@@ -10,7 +10,10 @@ export async function changeServers(home: string, change: (servers: Servers) => 
   await withLock(`${file}.lock`, async () => {
     const { content, servers } = await readServers(file)
     const others = content === '' ? {} : (JSON.parse(content) as object)
-    await replaceFile(file, `${JSON.stringify({ ...others, mcpServers: change(servers) }, null, 2)}\n`)
+    const text = `${JSON.stringify({ ...others, mcpServers: change(servers) }, null, 2)}\n`
+    await replaceBounded(file, text, fileBytes).catch((error: unknown) => {
+      throw error instanceof FileUnusable ? invalid([{ path: file, message: `it could not be saved: ${error.message}` }], error) : error
+    })
   })
 }
 

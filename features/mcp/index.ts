@@ -2,7 +2,7 @@
 export { checkConfig, RemoteConfig, redacted, ServerConfig, StdioConfig } from './config.ts'
 export { NeedsAuth } from './connection.ts'
 export * from './contract.ts'
-export { type Entry, effective, serverFileText, serversIn, userFile } from './layers.ts'
+export { type Entry, effective, fileBytes, serverFileText, serversIn, userFile } from './layers.ts'
 export type { Listed, McpTool } from './listing.ts'
 export { createRemoteFetch, type RemoteFetch } from './remote.ts'
 export * from './service.ts'

@@ -38,7 +38,8 @@ export interface LayerPorts {
   readonly plugins: () => Plugins | undefined
 }
 
-const fileBytes = 4 * 1024 * 1024
+/** No file of servers is larger. */
+export const fileBytes = 4 * 1024 * 1024
 
 export const userFile = (home: string): string => join(home, 'mcp.json')
 

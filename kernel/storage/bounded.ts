@@ -1,7 +1,9 @@
 /** Files that people give the server: whatever has taken their place is told, and neither waited for nor read without end. */
 import { closeSync, fstatSync, open, read, type Stats } from 'node:fs'
+import { readlink, realpath } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
-import { forReading } from './files.ts'
+import { type FileStamp, forReading, isMissing, type ReplaceOptions, replaceFile } from './files.ts'
 import { lookAt } from './look.ts'
 
 /** What stands at a path is not read. The message is the end of a sentence, or a whole one where the reader says what it reads (`readBounded`). */
@@ -31,6 +33,32 @@ export async function readBounded(path: string, most: number, what?: string): Pr
   } finally {
     closeSync(fd)
   }
+}
+
+/**
+ * Replaces such a file by a text. Links stay, also one to a file that is not there yet, in a directory that is. Rejects with FileUnusable for
+ * more than `most` bytes, which nobody would read, and for a file without any right to write: whoever took them away means it, and a replacement
+ * would go past that.
+ */
+export async function replaceBounded(path: string, text: string, most: number, options: ReplaceOptions = {}): Promise<FileStamp> {
+  if (Buffer.byteLength(text) > most) throw new FileUnusable(`it would be larger than ${most} bytes`)
+  const target = await behindLinks(path)
+  const found = await lookAt(target)
+  if (found && (found.mode & 0o222) === 0) throw new FileUnusable('the file is read-only')
+  return await replaceFile(target, text, options)
+}
+
+/** Where a file lies, or is to lie. */
+async function behindLinks(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+  const next = await readlink(path).catch(() => undefined)
+  if (next === undefined) return path
+  const to = isAbsolute(next) ? next : `${dirname(path)}/${next}` // the system follows links before it goes a directory up
+  return await behindLinks(join(await realpath(dirname(to)), basename(to)))
 }
 
 /** Some file systems say 0 of files that have something in them, and any file may grow. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
-import { chmod, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ConfigFile } from '../../../features/config/file.ts'
@@ -93,6 +93,24 @@ test('the file is for its owner alone and a link to it stays a link', async () =
   assert.equal(await readFile(real, 'utf8'), 'a = 1 # one\nb = 2\n')
   assert.equal(await readFile(join(home, 'config.toml'), 'utf8'), 'a = 1 # one\nb = 2\n')
   assert.equal((await stat(real)).mode & 0o777, 0o600)
+})
+
+test('a link to a file that is not there yet stays a link, and the file is made; one into a directory that is not there is told', async () => {
+  const home = await freshHome()
+  const path = join(home, 'config.toml')
+  const dotfiles = await freshDir()
+  await symlink(join(dotfiles, 'here'), join(home, 'there'))
+  await symlink('there/one.toml', path)
+  const file = new ConfigFile(home)
+  const change = () => file.change(table => ({ ...table, b: 2 }))
+
+  await assert.rejects(change, /could not be saved: ENOENT/)
+  await mkdir(join(dotfiles, 'here'))
+  await symlink('two.toml', join(dotfiles, 'here', 'one.toml'))
+  await change()
+
+  assert.equal(await readFile(join(dotfiles, 'here', 'two.toml'), 'utf8'), 'b = 2\n')
+  assert.deepEqual([await readlink(path), await readlink(join(dotfiles, 'here', 'one.toml'))], ['there/one.toml', 'two.toml'])
 })
 
 test('a file that was made read-only stays as it is, also behind a link; what changes nothing passes', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { lstat, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Entry, Mcp } from '../../../features/mcp/index.ts'
@@ -42,6 +42,25 @@ test('a file of servers that is none is told, and nothing is written over it', a
     assert.match(details?.[0]?.message ?? '', /^it is (?:not a regular file|larger than 4194304 bytes)$/, what)
     assert.equal((await lstat(file)).ino, ino)
   })
+})
+
+test('a change that would make the file larger than can be read is refused, and a link to the file stays a link', async t => {
+  const scene = await start(t, {})
+  const file = join(scene.home, 'mcp.json')
+  const elsewhere = join(await freshDir(), 'servers.json')
+  const padding = 'x'.repeat(4 * 1024 * 1024 - 100)
+  await rm(file, { force: true })
+  await symlink(elsewhere, file)
+  const add = async (name: string) => await scene.call(addManaged, { body: { name, transport: 'stdio', command: 'node' } })
+
+  assert.equal((await add('db')).code, 0)
+  const { mcpServers } = JSON.parse(await readFile(elsewhere, 'utf8')) as { mcpServers: object }
+  assert.deepEqual(Object.keys(mcpServers), ['db'])
+  await writeFile(elsewhere, JSON.stringify({ padding }))
+  const { code, details } = await add('files')
+
+  assert.deepEqual([code, details?.[0]?.message], [40001, 'it could not be saved: it would be larger than 4194304 bytes'])
+  assert.deepEqual([await readFile(elsewhere, 'utf8'), await readlink(file)], [JSON.stringify({ padding }), elsewhere])
 })
 
 test('servers are added, replaced and removed in the file of the user, and everything else in it stays', async t => {
