@@ -162,6 +162,10 @@ test('text of every encoding is read as UTF-8, bytes as base64, in parts that fi
     randomBytes(300).map(byte => byte || 1)
   )
   assert.equal((await read('random')).data.is_binary, true)
+  const utf32 = Buffer.concat([...'\ufeffhi\n'].map(letter => Buffer.from([letter.charCodeAt(0) & 255, letter.charCodeAt(0) >> 8, 0, 0])))
+  await put('utf32.txt', utf32)
+  const wider = (await read('utf32.txt')).data
+  assert.deepEqual([wider.is_binary, wider.content], [true, utf32.toString('base64')], 'its mark begins as that of UTF-16 does')
   const many = 'grüße 日本\n'.repeat(100_000)
   await put('long.txt', Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(many, 'utf16le')]))
   const [start, end] = [

@@ -57,11 +57,13 @@ test('UTF-16 is transcoded and a byte order mark is not shown', async t => {
 test('what is no text file is refused by name', async t => {
   const { put, call, cwd } = await files(t)
   await put('image.dat', Buffer.from([0x89, 0x50, 0x4e, 0x47, 1, 2]))
+  await put('utf32.txt', Buffer.from([0xff, 0xfe, 0, 0, 0x61, 0, 0, 0]))
   await put('nul.txt', `${'a'.repeat(1_000)}\0`)
   await put('latin.txt', Buffer.from([0x61, 0xe9, 0x62]))
   await mkdir(join(cwd, 'dir'))
   assert.match((await call('Read', { path: 'image.dat' })).output, /an image/)
   assert.match((await call('Read', { path: 'nul.txt' })).output, /NUL/)
+  assert.match((await call('Read', { path: 'utf32.txt' })).output, /a binary file/)
   assert.match((await call('Read', { path: 'latin.txt' })).output, /not a UTF-8/)
   assert.match((await call('Read', { path: 'dir' })).output, /not a regular file/)
   assert.match((await call('Read', { path: 'gone' })).output, /does not exist/)
