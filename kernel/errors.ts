@@ -7,6 +7,7 @@
 import { constants } from 'node:os'
 import { getSystemErrorMap } from 'node:util'
 import { type TSchema, Type } from '@sinclair/typebox'
+import { headOf } from './text-ends.ts'
 
 /** What an answer with this error holds beside its text. */
 export interface ErrorShapes {
@@ -55,8 +56,7 @@ const brand = Symbol.for('kernel.AppError')
 const messageChars = 2000
 
 /** Messages and paths repeat what they are about, and that may be as long as a body. */
-const shortened = (text: string): string =>
-  text.length <= messageChars ? text : `${text.slice(0, messageChars).replace(/[\ud800-\udbff]$/, '')}…`
+const shortened = (text: string): string => (text.length <= messageChars ? text : `${headOf(text, messageChars)}…`)
 
 /** An expected failure on its way to the envelope. */
 export class AppError extends Error {

@@ -114,3 +114,4 @@ export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from '.
 export { identityAt, lookAt, lookAtAll, realAt, stampAt, stampsAt } from './storage/look.ts'
 export * from './storage/ports.ts'
 export { isAbandoned, ownProcess, type ProcessIdentity, processStart, stateOf, temporaryName } from './storage/process-life.ts'
+export { headOf, tailOf } from './text-ends.ts'

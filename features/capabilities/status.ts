@@ -1,5 +1,5 @@
 /** What a capability is like now: its steps, and the state that follows from them. */
-import { firstAbort, redactText } from '../../kernel/index.ts'
+import { firstAbort, headOf, redactText } from '../../kernel/index.ts'
 import type { CapabilityStatus, CapabilityStep, InstallState } from './contract.ts'
 import type { Capability, Detected } from './service.ts'
 
@@ -13,7 +13,7 @@ export interface Probe {
 /** A failure for people: one line, without secrets. */
 export function messageOf(error: unknown): string {
   const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
-  return redactText(line).slice(0, 500) || 'it failed without a word'
+  return headOf(redactText(line), 500) || 'it failed without a word'
 }
 
 /** Looks at all steps side by side. One that fails or takes longer than `limit_ms` is `failed`. Rejects only when `signal` ended it. */

@@ -1,5 +1,5 @@
 /** Wires the catalog pack: the model directory and the two imports. */
-import { AppError, definePack, invalid, KernelInfo } from '../../kernel/index.ts'
+import { AppError, definePack, headOf, invalid, KernelInfo } from '../../kernel/index.ts'
 import {
   createUpstream,
   isHeaderValue,
@@ -95,7 +95,7 @@ export default definePack({
         .then(readRegistry)
         .catch((error: unknown) => {
           if (!(error instanceof FetchProblem)) throw error
-          throw new AppError(RegistryUnusable, { message: `registry ${shownAddress(url)}: ${error.message}`.slice(0, 300), cause: error })
+          throw new AppError(RegistryUnusable, { message: headOf(`registry ${shownAddress(url)}: ${error.message}`, 300), cause: error })
         })
       const source = { kind: 'apiJson' as const, url, ...(key && { api_key: key }) }
       const imported = listed.map(({ id, type, base_url, models }) => ({ id, type, base_url, api_key: key, source, models }))

@@ -1,4 +1,5 @@
 /** Where a command reads and writes: the process's own streams, or those of a test. */
+import { headOf } from '../../kernel/index.ts'
 import { type Ask, terminalAsk } from './ask.ts'
 import { printable } from './printable.ts'
 
@@ -81,5 +82,5 @@ export function shortTime(at: string | number): string {
 /** One line of at most `max` characters. */
 export function clip(text: string, max: number): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > max ? `${line.slice(0, max - 1)}…` : line
+  return line.length > max ? `${headOf(line, max - 1)}…` : line
 }

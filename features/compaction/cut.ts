@@ -1,4 +1,5 @@
 /** What stays of a context, and what the model is given of it to summarise. Pure. */
+import { headOf, tailOf } from '../../kernel/index.ts'
 import { estimateMessage, estimateText, type HistoryMessage, isUserInput, type Origin, type WirePart } from '../history/index.ts'
 import { isMedium, type LlmMessage } from '../llm/index.ts'
 
@@ -70,7 +71,7 @@ export function textStart(text: string, tokens: number): string {
     if (estimateText(text.slice(0, middle)) <= tokens) low = middle
     else high = middle - 1
   }
-  return text.slice(0, isPairAt(text, low) ? low - 1 : low)
+  return headOf(text, low)
 }
 
 /** The longest end, as `textStart`. */
@@ -82,10 +83,8 @@ export function textEnd(text: string, tokens: number): string {
     if (estimateText(text.slice(middle)) <= tokens) high = middle
     else low = middle + 1
   }
-  return text.slice(isPairAt(text, low) ? low + 1 : low)
+  return tailOf(text, text.length - low)
 }
-
-const isPairAt = (text: string, at: number): boolean => /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(at - 1, at + 1))
 
 /** Estimated tokens of a message of a request. */
 export function requestTokens({ role, content }: LlmMessage): number {

@@ -1,5 +1,6 @@
 /** The search engine of requests and of the agent's tools: ripgrep where there is one, a walker in a worker thread otherwise. */
-import { headOf, ToolRefusal } from '../tools/index.ts'
+import { headOf } from '../../kernel/index.ts'
+import { ToolRefusal } from '../tools/index.ts'
 
 export interface ListRequest {
   /** Directory, real path. */

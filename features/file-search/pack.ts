@@ -1,5 +1,5 @@
 /** Wires the searches for files: by name and by content, in sessions and in workspaces. */
-import { AppError, type BodyOf, definePack, Type } from '../../kernel/index.ts'
+import { AppError, type BodyOf, definePack, headOf, Type } from '../../kernel/index.ts'
 import { SessionMissing, Sessions } from '../sessions/index.ts'
 import { WorkspaceMissing, Workspaces } from '../workspaces/index.ts'
 import { grepFiles, searchNames, searchWorkspaceNames, suggestNames } from './contract.ts'
@@ -40,7 +40,7 @@ export default definePack({
     /** An id, or a directory that is registered now. */
     async function directoryOf(workspace: string): Promise<string> {
       const found = await workspaceDirectory(workspaces, workspace)
-      if (found === undefined) throw new AppError(WorkspaceMissing, { message: `workspace ${workspace.slice(0, 500)} not found` })
+      if (found === undefined) throw new AppError(WorkspaceMissing, { message: `workspace ${headOf(workspace, 500)} not found` })
       return found
     }
 

@@ -1,7 +1,7 @@
 /** Where the files of a session are. */
 import { access, constants, realpath, stat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
-import { AppError, realAt } from '../../kernel/index.ts'
+import { AppError, headOf, realAt } from '../../kernel/index.ts'
 import { localRuntime, RuntimeMissing, SessionMissing, type Sessions } from '../sessions/index.ts'
 import { PathDenied, PathMissing, type Workspaces } from '../workspaces/index.ts'
 
@@ -44,7 +44,7 @@ export async function rootOf<B extends { readonly runtime_id: string }>(
 }
 
 export function assertLocal(runtime_id: string): void {
-  if (runtime_id !== localRuntime) throw new AppError(RuntimeMissing, { message: `no runtime ${runtime_id.slice(0, 200)}` })
+  if (runtime_id !== localRuntime) throw new AppError(RuntimeMissing, { message: `no runtime ${headOf(runtime_id, 200)}` })
 }
 
 /** The directory of a workspace: of a registered one by its id, or an absolute path, which is registered when it is not. Undefined: neither. */

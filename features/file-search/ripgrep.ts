@@ -1,6 +1,8 @@
 /** Search engine on the ripgrep program. */
+
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { headOf } from '../../kernel/index.ts'
 import { ToolRefusal } from '../tools/index.ts'
 import {
   assertTexts,
@@ -208,7 +210,7 @@ async function retried<T extends Found>(search: (extra: readonly string[]) => Pr
 }
 
 function assertUnderstood({ code, found, stderr }: Found): void {
-  if (code === 2 && !found && stderr !== '') throw new ToolRefusal(`The search failed: ${stderr.slice(0, 1000).trim()}`)
+  if (code === 2 && !found && stderr !== '') throw new ToolRefusal(`The search failed: ${headOf(stderr, 1000).trim()}`)
 }
 
 /** A run that prints paths, each with NUL behind it. `rest`: what comes after the last one. */

@@ -1,5 +1,5 @@
 /** Wires uploads: receive, hand out, delete, sweep. */
-import { AppError, BlobTooLarge, binary, definePack, invalid } from '../../kernel/index.ts'
+import { AppError, BlobTooLarge, binary, definePack, invalid, tailOf } from '../../kernel/index.ts'
 import {
   bytesDir,
   bytesStore,
@@ -103,8 +103,7 @@ function nameOf(given: string | undefined, filename: string | undefined): string
   const clean = (text: string | undefined) => (text ?? '').replace(/[\u0000-\u001f\u007f]/g, ' ').trim()
   const name = clean(given)
   if (name.length > nameChars) throw invalid([{ path: 'body.name', message: `is longer than ${nameChars} characters` }])
-  const end = clean(written(filename)).slice(-nameChars)
-  return name || end.replace(/^[\udc00-\udfff]/, '') || 'file' // no half of a character
+  return name || tailOf(clean(written(filename)), nameChars) || 'file'
 }
 
 /** Browsers write these three so, and nothing else, into the head of a part (HTML: multipart/form-data encoding). */

@@ -5,7 +5,7 @@
 import { closeSync, fstatSync, readlinkSync, type Stats } from 'node:fs'
 import { constants, type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { join, posix } from 'node:path'
-import { AppError } from '../../kernel/index.ts'
+import { AppError, headOf } from '../../kernel/index.ts'
 import { canHold, heldAt, openPath, type Root } from '../file-search/index.ts'
 import { isInside, leadsTo } from '../tools/index.ts'
 import { assertSpelled, PathDenied, PathMissing, PathOutside } from '../workspaces/index.ts'
@@ -136,9 +136,9 @@ export function denied(path: string, cause: unknown): AppError {
 }
 
 export const missing = (path: string, cause?: unknown): AppError =>
-  new AppError(PathMissing, { message: `path ${path.slice(0, 500)} does not exist`, cause })
+  new AppError(PathMissing, { message: `path ${headOf(path, 500)} does not exist`, cause })
 export const outside = (path: string): AppError =>
-  new AppError(PathOutside, { message: `path ${path.slice(0, 500)} leads out of the workspace` })
+  new AppError(PathOutside, { message: `path ${headOf(path, 500)} leads out of the workspace` })
 
 /** What a link names, or undefined. */
 export const linkTarget = (path: string): Promise<string | undefined> => readlink(path).catch(() => undefined) // replaced meanwhile

@@ -1,6 +1,6 @@
 /** fs:diff: a file or directory against the last commit, as a unified diff. */
 import { join, posix, relative, sep } from 'node:path'
-import { AppError, type DataOf } from '../../kernel/index.ts'
+import { AppError, type DataOf, headOf } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { missing, pin, withPin } from '../fs/index.ts'
 import { PathMissing } from '../workspaces/index.ts'
@@ -80,6 +80,6 @@ function labels({ top }: Repository, root: Root): string[] {
 function bounded(path: string, text: string, cut: boolean): DataOf<typeof diffFile> {
   const long = text.length > MAX_CHARS
   // The last line of what is shown is whole.
-  const diff = long || cut ? text.slice(0, text.lastIndexOf('\n', MAX_CHARS) + 1 || MAX_CHARS) : text
+  const diff = long || cut ? headOf(text, text.lastIndexOf('\n', MAX_CHARS) + 1 || MAX_CHARS) : text
   return { path, diff, truncated: long || cut }
 }

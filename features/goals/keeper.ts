@@ -1,5 +1,5 @@
 /** The goal of one main agent: every change on record before it counts, one after the other. */
-import { AppError, inOrder } from '../../kernel/index.ts'
+import { AppError, headOf, inOrder } from '../../kernel/index.ts'
 import type { History, Tracked } from '../history/index.ts'
 import type { ModelPrice } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -129,7 +129,7 @@ export class GoalKeeper {
       this.checkNew(given)
       const objective = given.objective.trim()
       const { criterion } = given
-      const until = criterion?.trim().slice(0, MAX_OBJECTIVE) ?? ''
+      const until = headOf(criterion?.trim() ?? '', MAX_OBJECTIVE)
       const goal: Goal = {
         goal_id: `goal_${this.#ports.newId()}`,
         objective,

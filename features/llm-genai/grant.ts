@@ -1,7 +1,7 @@
 /** One question to a token service: a signed assertion (RFC 7523) or a refresh token (RFC 6749, section 6) for an access token. */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
-import { redactText } from '../../kernel/index.ts'
+import { headOf, redactText } from '../../kernel/index.ts'
 import { parseJson, readText, recordOf, TokenProblem, transportError, type Upstream, withoutSecrets } from '../llm/index.ts'
 import { type KeyFile, KeyFileProblem, type ServiceAccount } from './key-file.ts'
 import { cloudScope } from './names.ts'
@@ -98,6 +98,6 @@ function wordsOf(
 ): string[] {
   return [error, error_description].flatMap(text => {
     if (typeof text !== 'string' || text === '') return []
-    return [redactText(withoutSecrets(text.replace(/\s+/g, ' '), Object.values(sent))).slice(0, 200)]
+    return [headOf(redactText(withoutSecrets(text.replace(/\s+/g, ' '), Object.values(sent))), 200)]
   })
 }

@@ -1,4 +1,5 @@
 /** What servers say of a failure: error objects of many shapes, or a text, read into one shape. */
+import { headOf } from '../../kernel/index.ts'
 import { listOf, parseJson, recordOf } from './wire-values.ts'
 
 /** Of what a provider says. */
@@ -60,7 +61,7 @@ function firstOf(list: unknown): unknown {
 /** A text of somebody else as one line of at most `max` characters. */
 export function oneLine(text: string, max: number): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > max ? `${line.slice(0, max)}…` : line
+  return line.length > max ? `${headOf(line, max)}…` : line
 }
 
 const cut = (text: string) => oneLine(text, MAX_CHARACTERS)

@@ -1,10 +1,12 @@
 /** One login: discovery and registration, a page of the server in the user's browser, the code that comes back, the tokens for it. */
+
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { OAuthClientProvider, OAuthDiscoveryState } from '@modelcontextprotocol/sdk/client/auth.js'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
+import { headOf } from '../../kernel/index.ts'
 import { type Entry, faultsOf, type RemoteConfig } from '../mcp/index.ts'
 import { type CredentialBook, canonicalUrl } from './credentials.ts'
 
@@ -120,7 +122,7 @@ export class Flow {
   /** Why it failed. */
   async #finish(answer: URLSearchParams): Promise<string | undefined> {
     const refused = answer.get('error')
-    if (refused !== null) return `the login was refused: ${(answer.get('error_description') ?? refused).slice(0, 300)}`
+    if (refused !== null) return `the login was refused: ${headOf(answer.get('error_description') ?? refused, 300)}`
     const code = answer.get('code')
     if (code === null) return 'the answer of the login holds no code'
     const issuer = answer.get('iss')
@@ -205,7 +207,7 @@ const page = (words: string) => `<!doctype html><meta charset="utf-8"><title>svc
 
 export function reasonOf(error: unknown): string {
   const faults = faultsOf(error)
-  return (faults === undefined ? (error as Error).message : `what the server says of its login cannot be used (${faults})`).slice(0, 300)
+  return headOf(faults === undefined ? (error as Error).message : `what the server says of its login cannot be used (${faults})`, 300)
 }
 
 function same(...texts: [string, string]): boolean {

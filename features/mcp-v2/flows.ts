@@ -1,5 +1,5 @@
 /** Logins that are under way: who begins one that is begun joins it, and each is asked for by an id of its own. */
-import { AppError, invalid, late, untilAborted, waitAtMost } from '../../kernel/index.ts'
+import { AppError, headOf, invalid, late, untilAborted, waitAtMost } from '../../kernel/index.ts'
 import type { Entry } from '../mcp/index.ts'
 import { OauthFailed } from './contract.ts'
 import { idOf } from './credentials.ts'
@@ -45,7 +45,7 @@ export class Flows {
   async complete(flowId: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const flow = this.#byId.get(flowId)
     if (!flow) {
-      const message = `Unknown MCP OAuth flow: ${flowId.slice(0, 100)} (a login is completed at the server of the home where it began)`
+      const message = `Unknown MCP OAuth flow: ${headOf(flowId, 100)} (a login is completed at the server of the home where it began)`
       throw invalid([{ path: 'body.flowId', message }])
     }
     flow.touch()

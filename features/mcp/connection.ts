@@ -5,7 +5,7 @@
 import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { firstAbort, redactText, untilAborted, waitAtMost } from '../../kernel/index.ts'
+import { firstAbort, headOf, redactText, untilAborted, waitAtMost } from '../../kernel/index.ts'
 import { withoutSecrets } from '../llm/index.ts'
 import type { Form } from './elicitation.ts'
 import type { Entry } from './layers.ts'
@@ -184,5 +184,5 @@ function reasonOf(error: unknown, { signal, limit, trouble, ms, shown }: Circums
   if (signal.aborted) return new Error('it was stopped')
   if (limit.aborted) return new Error(shown(`it did not start within ${ms / 1000} s${trouble === undefined ? '' : `: ${trouble}`}`))
   if (wantsLogin(error)) return new NeedsAuth(wanted)
-  return new Error(shown(trouble ?? inWords(error)).slice(0, 2000), { cause: error })
+  return new Error(headOf(shown(trouble ?? inWords(error)), 2000), { cause: error })
 }

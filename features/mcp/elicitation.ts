@@ -1,4 +1,5 @@
 /** What a server asks the user in the middle of a call (MCP, Elicitation): its form as questions, and their answers as it wants them. */
+import { headOf } from '../../kernel/index.ts'
 import type { QuestionAnswer, QuestionAsk } from '../questions/index.ts'
 
 type Question = QuestionAsk['questions'][number]
@@ -40,7 +41,7 @@ const atOnce = 4
 const attempts = 3
 const [yes, no, accept, decline, cancel, skip] = ['Yes', 'No', 'Accept', 'Decline', 'Cancel', 'Leave it out']
 
-const cut = (text: string, chars: number): string => (text.length > chars ? `${text.slice(0, chars - 1)}…` : text)
+const cut = (text: string, chars: number): string => (text.length > chars ? `${headOf(text, chars - 1)}…` : text)
 
 /** Goes through the form with the user, four fields at a time. */
 export async function fillIn(server: string, { message, requestedSchema }: Form, ask: Ask): Promise<Elicited> {

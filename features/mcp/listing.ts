@@ -1,4 +1,5 @@
 /** The tools that a server lists, looked at one by one: what cannot be offered is left out, and the others are there. */
+import { headOf } from '../../kernel/index.ts'
 import { isRecord } from './argument-names.ts'
 
 /** A tool as its server lists it. */
@@ -36,11 +37,11 @@ export class Listing implements Listed {
     const { name, description, inputSchema } = isRecord(listed) ? listed : {}
     const why = this.#fault(name, inputSchema)
     if (why === undefined) {
-      const text = typeof description === 'string' ? description.slice(0, descriptionChars) : ''
+      const text = typeof description === 'string' ? headOf(description, descriptionChars) : ''
       this.tools.push({ name: name as string, description: text, schema: inputSchema as McpTool['schema'] })
       return
     }
-    if (this.omitted++ < namedOnes) this.reasons.push(`${typeof name === 'string' ? name.slice(0, nameChars) : 'a tool'}: ${why}`)
+    if (this.omitted++ < namedOnes) this.reasons.push(`${typeof name === 'string' ? headOf(name, nameChars) : 'a tool'}: ${why}`)
   }
 
   #fault(name: unknown, schema: unknown): string | undefined {

@@ -1,5 +1,5 @@
 /** What a tool of an MCP server answered, as the model gets it: bounded texts, images, and words for what no model takes or nobody can read. */
-import { checker, type Static, Type } from '../../kernel/index.ts'
+import { checker, headOf, type Static, Type } from '../../kernel/index.ts'
 import type { LlmContent } from '../llm/index.ts'
 import { mediaTypeOf } from '../media/index.ts'
 import type { ToolResult } from '../tools/index.ts'
@@ -33,8 +33,8 @@ export function resultOf({ content: given, structuredContent, isError }: Readonl
   const add = (part: LlmContent) => {
     if (part.type !== 'text') return void parts.push(part)
     if (part.text.length > room) cut = true
-    const taken = part.text.slice(0, room)
-    room -= taken.length
+    const taken = headOf(part.text, room)
+    room -= cut ? room : taken.length
     if (taken !== '') parts.push(said(taken))
   }
   for (const part of content) add(isPart(part) ? shown(part) : said(`[${kindOf(part)} left out: it cannot be read]`))
@@ -63,7 +63,7 @@ function shown(part: Part): LlmContent {
 
 function kindOf(part: unknown): string {
   const { type } = (part ?? {}) as { readonly type?: unknown }
-  return typeof type === 'string' ? `content of type ${type.slice(0, 100)}` : 'content'
+  return typeof type === 'string' ? `content of type ${headOf(type, 100)}` : 'content'
 }
 
 /** Some wires join the texts: an image between them is elsewhere then. */

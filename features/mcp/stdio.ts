@@ -1,6 +1,8 @@
 /** Talks to an MCP server over the standard streams of a program: one JSON message a line (MCP specification, Transports, stdio). */
+
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import { tailOf } from '../../kernel/index.ts'
 import type { Program, Shell } from '../tools-shell/index.ts'
 
 export interface StdioOptions {
@@ -54,7 +56,7 @@ export class StdioTransport implements Transport {
       env,
       onText: (kind, text) => {
         if (kind === 'stdout') this.#read(text)
-        else this.#stderr = (this.#stderr + text).slice(-stderrChars)
+        else this.#stderr = tailOf(this.#stderr + text, stderrChars)
       }
     })
     void this.#program.ended.then(why => {

@@ -1,5 +1,5 @@
 /** Tools of MCP servers as tools of an agent: their names, and calls that reach the server they were listed by or none. */
-import { Type } from '../../kernel/index.ts'
+import { headOf, Type } from '../../kernel/index.ts'
 import type { ToolImages } from '../media/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { argumentNames } from './argument-names.ts'
@@ -73,7 +73,7 @@ function toolOf(name: string, server: McpServer, { name: own, description, schem
       const limit_ms = server.entry.config.toolTimeoutMs ?? toolMs()
       return {
         description: `${server.name}: ${own}`,
-        display: { kind: 'generic', summary: `${server.name}: ${own}`, detail: JSON.stringify(args).slice(0, 2000) },
+        display: { kind: 'generic', summary: `${server.name}: ${own}`, detail: headOf(JSON.stringify(args), 2000) },
         accesses: [{ kind: 'exclusive' }],
         limit_ms: 0,
         async run(progress, signal) {
@@ -131,5 +131,5 @@ function sentence(error: unknown, { name }: McpServer, limit_ms: number): string
   if (error instanceof CallLate) return `The MCP server ${name} did not answer within ${limit_ms / 1000} s; ${unknown}`
   if (brokeOff(error)) return `The MCP server ${name} ended its answer before it was whole; ${unknown}`
   const message = inWords(error)
-  return message.startsWith('The MCP server') ? message : `The MCP server ${name} refused the call: ${message.slice(0, 2000)}`
+  return message.startsWith('The MCP server') ? message : `The MCP server ${name} refused the call: ${headOf(message, 2000)}`
 }

@@ -1,6 +1,6 @@
 /** How a server is reached: over the streams of a program, or over HTTP with what it is to be let in by. */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { isSecretName } from '../../kernel/index.ts'
+import { isSecretName, tailOf } from '../../kernel/index.ts'
 import { secretsIn, secretsSent } from '../llm/index.ts'
 import type { Shell } from '../tools-shell/index.ts'
 import { BrokenAnswers, reconnectionOptions } from './broken-answers.ts'
@@ -87,7 +87,7 @@ function stdioTransport(
     secrets: secretsOfEnv(config.env ?? {}),
     trouble() {
       const said = transport.stderr.trim()
-      return transport.trouble === undefined ? undefined : said === '' ? transport.trouble : `${transport.trouble}: ${said.slice(-1000)}`
+      return transport.trouble === undefined ? undefined : said === '' ? transport.trouble : `${transport.trouble}: ${tailOf(said, 1000)}`
     }
   }
 }

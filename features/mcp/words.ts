@@ -1,4 +1,5 @@
 /** Why something failed, in words: the library tells what misses its schemas as a list in JSON. */
+import { headOf } from '../../kernel/index.ts'
 
 interface Issue {
   readonly path: readonly unknown[]
@@ -13,5 +14,5 @@ export function faultsOf(error: unknown): string | undefined {
 
 export function inWords(error: unknown): string {
   const faults = faultsOf(error)
-  return faults === undefined ? (error as Error).message : `what the server answered cannot be used (${faults.slice(0, 300)})`
+  return faults === undefined ? (error as Error).message : `what the server answered cannot be used (${headOf(faults, 300)})`
 }

@@ -1,7 +1,7 @@
 /** Brings a plugin into the home: staged, checked, then moved in place in one step. A failed one leaves nothing. */
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, invalid, type Logger, withLock } from '../../kernel/index.ts'
+import { AppError, headOf, invalid, type Logger, withLock } from '../../kernel/index.ts'
 import { PathMissing } from '../workspaces/index.ts'
 import type { PluginRecord } from './contract.ts'
 import { type DownloadPorts, DownloadProblem, downloadTo, refToTake } from './download.ts'
@@ -164,4 +164,4 @@ const exists = (path: string) =>
     () => false
   )
 
-export const refused = (why: string) => invalid([{ path: 'body.source', message: why.slice(0, 1000) }])
+export const refused = (why: string) => invalid([{ path: 'body.source', message: headOf(why, 1000) }])

@@ -1,7 +1,7 @@
 /** The manifest of a plugin: what it says about itself and what it brings, checked against its files. */
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, relative, sep } from 'node:path'
-import { checker, type Detail, problems, readBounded, type Static, Type } from '../../kernel/index.ts'
+import { checker, type Detail, headOf, problems, readBounded, type Static, Type } from '../../kernel/index.ts'
 import { hooksSection } from '../config/index.ts'
 import { isInside } from '../tools/index.ts'
 import type { HookRule } from '../user-hooks/index.ts'
@@ -85,7 +85,7 @@ class Loader {
     const manifest = await this.#manifest()
     const id = manifest.name.toLowerCase()
     if (!idForm.test(id))
-      throw new Error(`name ${JSON.stringify(manifest.name.slice(0, 100))} is not a plugin id (a-z, 0-9, _ and -, at most 64)`)
+      throw new Error(`name ${JSON.stringify(headOf(manifest.name, 100))} is not a plugin id (a-z, 0-9, _ and -, at most 64)`)
     for (const field of ignored) {
       if (field in manifest) this.#diagnostics.push({ severity: 'info', message: `${field} is not used` })
     }
@@ -120,7 +120,7 @@ class Loader {
   /** The file or directory of a path of the manifest; undefined and an error on the list when it is none, or lies outside. */
   async #inside(field: string, path: string): Promise<string | undefined> {
     const refuse = (why: string) => {
-      this.#diagnostics.push({ severity: 'error', message: `${field}: ${JSON.stringify(path.slice(0, 200))} ${why}` })
+      this.#diagnostics.push({ severity: 'error', message: `${field}: ${JSON.stringify(headOf(path, 200))} ${why}` })
       return undefined
     }
     if (path !== '.' && !path.startsWith('./')) return refuse('does not begin with ./')
@@ -191,7 +191,7 @@ class Loader {
     for (const [name, config] of Object.entries(servers as Record<string, unknown>)) {
       const problem = await this.#serverProblem(name, config)
       if (problem === undefined) table[name] = config as Record<string, unknown>
-      else this.#diagnostics.push({ severity: 'error', message: `mcpServers.${name.slice(0, 100)}: ${problem}` })
+      else this.#diagnostics.push({ severity: 'error', message: `mcpServers.${headOf(name, 100)}: ${problem}` })
     }
     return table
   }

@@ -1,10 +1,12 @@
 /** Copies what a plugin brings into a directory of the server: from an archive or a directory, within bounds, and nothing outside of it. */
+
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { lstat, mkdir, readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { type Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { headOf } from '../../kernel/index.ts'
 import { isInside } from '../tools/index.ts'
 
 /** Why an archive or a directory cannot be taken; its message may be shown. */
@@ -67,7 +69,7 @@ async function write(zip: ZipFile, entry: Entry, into: string, room: Room, signa
   const mode = entry.externalFileAttributes >>> 16
   const target = join(into, entry.fileName)
   if (!isInside(target, into)) throw new UnpackProblem('an entry of the archive leads out of it')
-  if ((mode & fileType) === link) throw new UnpackProblem(`the archive holds a link: ${entry.fileName.slice(0, 200)}`)
+  if ((mode & fileType) === link) throw new UnpackProblem(`the archive holds a link: ${headOf(entry.fileName, 200)}`)
   if (entry.fileName.endsWith('/')) {
     await mkdir(target, { recursive: true, mode: 0o700 })
     return

@@ -1,5 +1,5 @@
 /** The model list of a provider (`GET {base_url}/models`), read into what an alias record states. */
-import { yieldToLoop } from '../../kernel/index.ts'
+import { headOf, yieldToLoop } from '../../kernel/index.ts'
 import { recordOf, stringOf } from '../llm/index.ts'
 import { MAX_MODELS } from './contract.ts'
 import { FetchProblem } from './fetch.ts'
@@ -71,7 +71,7 @@ export async function readModelList(answer: unknown): Promise<FoundModel[]> {
   }
   const all = [...found.values()]
   const [first] = all
-  if (first && !all.some(isSized)) throw new FetchProblem(`model ${first.model.slice(0, 100)} has no context_length`)
+  if (first && !all.some(isSized)) throw new FetchProblem(`model ${headOf(first.model, 100)} has no context_length`)
   return all
 }
 

@@ -1,4 +1,5 @@
 /** Reads a document from a provider, a registry or a directory: bounded in time and bytes, failures as short texts that hold no secret. */
+import { headOf } from '../../kernel/index.ts'
 import {
   isHttpUrl,
   isTransportError,
@@ -30,7 +31,7 @@ export class FetchProblem extends Error {
   readonly offline: boolean
 
   constructor(message: string, { credential = false, status, cause }: ProblemFacts = {}) {
-    super(message.slice(0, 300), cause === undefined ? undefined : { cause })
+    super(headOf(message, 300), cause === undefined ? undefined : { cause })
     this.credential = credential
     this.status = status
     this.offline = cause instanceof OutboundRefused

@@ -1,5 +1,5 @@
 /** The refresh engine: one round at a time; all questions first, then one save. */
-import { aFewAtOnce, type Logger } from '../../kernel/index.ts'
+import { aFewAtOnce, headOf, type Logger } from '../../kernel/index.ts'
 import type { Config } from '../config/index.ts'
 import { modelsSection, type ProviderRecord, providersSection } from '../llm/index.ts'
 import { missing } from './changes.ts'
@@ -115,7 +115,7 @@ export class Refresher {
   }
 
   #nameLeftOut(provider_id: string, found: readonly FoundModel[]): void {
-    const models = found.filter(one => !isSized(one)).map(({ model }) => model.slice(0, 100))
+    const models = found.filter(one => !isSized(one)).map(({ model }) => headOf(model, 100))
     if (models.length === 0) return
     const told = { provider_id, count: models.length, models: models.slice(0, 20) }
     this.#parts.log.warn(told, 'models without a context_length were left out')

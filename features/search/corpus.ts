@@ -1,4 +1,5 @@
 /** The documents that are searched, and by which terms each is found. In memory of the worker; what it costs is bounded. */
+import { headOf } from '../../kernel/index.ts'
 import { termsOf } from './tokens.ts'
 
 export type Role = 'user' | 'assistant' | 'title'
@@ -106,7 +107,7 @@ export class Corpus {
   }
 
   add(given: NewDocument, whole: string): Document {
-    const text = whole.length > documentChars ? whole.slice(0, documentChars) : whole
+    const text = headOf(whole, documentChars)
     const { counts, length } = termsOf(text)
     const id = this.#documents.length
     const { session_id, agent_id, number, role, time, turn, step, at } = given

@@ -1,6 +1,8 @@
 /** What can be found in the journal of an agent: the prompts of the user and the answers, read forwards from where reading ended last. */
+
 import { closeSync, openSync, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { headOf } from '../../kernel/index.ts'
 import type { CoreRecord, WirePart } from '../history/index.ts'
 import { documentChars, type Role } from './corpus.ts'
 
@@ -148,7 +150,7 @@ const listOf = <T>(list: readonly T[]): readonly T[] => (Array.isArray(list) ? l
 
 function textOf(content: readonly WirePart[]): string {
   const texts = listOf(content).flatMap(part => (part?.type === 'text' && typeof part.text === 'string' ? [part.text] : []))
-  return texts.join('\n').slice(0, documentChars)
+  return headOf(texts.join('\n'), documentChars)
 }
 
 /** The text of the record at a position, again; undefined where it cannot be read. */

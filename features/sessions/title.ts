@@ -1,5 +1,5 @@
 /** Texts derived from a prompt: the fallback title and `last_prompt`, with secrets masked. And the title that clients know. */
-import { REDACTED, redactText, type Streams } from '../../kernel/index.ts'
+import { headOf, REDACTED, redactText, type Streams } from '../../kernel/index.ts'
 import { sessionCreated, sessionMetaUpdated } from './contract.ts'
 
 const titleChars = 200
@@ -12,13 +12,12 @@ const longRun = /[A-Za-z0-9+/_=-]{40,}/g
 
 /** Masks what looks like a secret, drops control characters, collapses white space; at most `max` UTF-16 units, no half character. */
 function sanitize(text: string, max: number): string {
-  const masked = redactText(text.slice(0, max * 4))
+  const masked = redactText(headOf(text, max * 4))
     .replace(assignment, `$1 ${REDACTED}`)
     .replace(longRun, REDACTED)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this removes
   const clean = masked.replace(/[\u0000-\u001f\u007f]+/g, ' ')
-  const cut = clean.replace(/\s+/g, ' ').trim().slice(0, max)
-  return cut.replace(/[\ud800-\udbff]$/, '')
+  return headOf(clean.replace(/\s+/g, ' ').trim(), max)
 }
 
 export const titleOf = (text: string): string => sanitize(text, titleChars)

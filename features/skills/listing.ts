@@ -1,4 +1,5 @@
 /** The skills as the system prompt lists them for the model. */
+import { headOf } from '../../kernel/index.ts'
 import { asData } from '../history/index.ts'
 import type { Skill } from './service.ts'
 import { forModel } from './tool.ts'
@@ -33,7 +34,7 @@ ${list}`
 function entry({ name, description, when_to_use, path }: Skill): string {
   const short = (text: string) => {
     const line = text.replace(/\s+/g, ' ')
-    return line.length > descriptionChars ? `${line.slice(0, descriptionChars)}…` : line
+    return line.length > descriptionChars ? `${headOf(line, descriptionChars)}…` : line
   }
   const when = when_to_use === undefined ? '' : `\n  When to use: ${short(when_to_use)}`
   return asData(`- ${name}: ${short(description)}${when}\n  Path: ${path}`)

@@ -1,7 +1,7 @@
 /** Skills in files: `<name>/SKILL.md` with front matter, or a flat `<name>.md` at the top of a directory of skills. */
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { readBounded } from '../../kernel/index.ts'
+import { headOf, readBounded } from '../../kernel/index.ts'
 import { leadsOffLimits } from '../tools/index.ts'
 import { fieldOf, frontMatter } from '../workspaces/index.ts'
 import { type Skill, type SkillOrigin, type SkillType, skillTypes } from './service.ts'
@@ -158,12 +158,13 @@ async function textOf(file: string, home: string): Promise<string> {
 }
 
 const firstLine = (body: string) =>
-  (
+  headOf(
     body
       .split('\n')
       .map(line => line.replace(/^#+\s*/, '').trim())
-      .find(line => line !== '') ?? ''
-  ).slice(0, flatDescription)
+      .find(line => line !== '') ?? '',
+    flatDescription
+  )
 
 /** A list, or names between blanks. Numbers are places, not names. */
 function argumentNames(value: unknown): readonly string[] {

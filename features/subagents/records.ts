@@ -1,5 +1,5 @@
 /** What an agent's journal says of the agents it started, the events that follow, and the list of those of its present turn. Pure. */
-import { Type } from '../../kernel/index.ts'
+import { headOf, Type } from '../../kernel/index.ts'
 import {
   contextCompacted,
   coreRecord,
@@ -12,7 +12,6 @@ import {
   type StateSpec,
   sessionForked
 } from '../history/index.ts'
-import { headOf } from '../tools/index.ts'
 import {
   Completed,
   Failed,

@@ -1,5 +1,5 @@
 /** The tool AgentSwarm: one task for many items, each with an agent of its own. */
-import { type Static, Type } from '../../kernel/index.ts'
+import { headOf, type Static, Type } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { matchText, type RulePart, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { type Chosen, limited, named, resumed } from './chosen.ts'
@@ -87,7 +87,7 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
                 const { time } = part
                 try {
                   if (!part.child) {
-                    const description = `${args.description}: ${part.label}`.slice(0, 200)
+                    const description = headOf(`${args.description}: ${part.label}`, 200)
                     part.child = await ports.subagents.child({ ...spec, ...part.who, description, swarm_index })
                     await part.child.announce()
                   }

@@ -1,4 +1,5 @@
 /** What a title is made of: the user's prompts and the agent's replies, short and without secrets. */
+import { headOf, tailOf } from '../../kernel/index.ts'
 import { type History, type HistoryRecord, isMessage, isUserInput, type Origin, type WirePart } from '../history/index.ts'
 import { lastPromptOf } from '../sessions/index.ts'
 import type { TitleSource } from './contract.ts'
@@ -23,16 +24,16 @@ export async function materialOf(history: History, source: TitleSource, signal: 
   if (source === 'first_turn') {
     const [first] = turns
     if (!first?.ended || first.reply === '') return undefined
-    return `user: ${first.prompt}\nassistant: ${first.reply.slice(0, 300)}`
+    return `user: ${first.prompt}\nassistant: ${headOf(first.reply, 300)}`
   }
   if (turns.length === 0) return undefined
   if (source === 'user_prompts') {
     const lines = turns.slice(0, 3).map(({ prompt }) => `user: ${prompt}`)
-    return lines.join('\n').slice(0, 1000)
+    return headOf(lines.join('\n'), 1000)
   }
   const lines = turns.flatMap(({ prompt, reply }) => [
-    `user: ${prompt.slice(0, 200)}`,
-    ...(reply === '' ? [] : [`assistant: ${reply.slice(0, 200)}`])
+    `user: ${headOf(prompt, 200)}`,
+    ...(reply === '' ? [] : [`assistant: ${headOf(reply, 200)}`])
   ])
   return withoutMiddle(lines.join('\n'), 3000)
 }
@@ -40,7 +41,7 @@ export async function materialOf(history: History, source: TitleSource, signal: 
 function withoutMiddle(text: string, chars: number): string {
   if (text.length <= chars) return text
   const half = Math.floor((chars - elision.length) / 2)
-  return text.slice(0, half) + elision + text.slice(-half)
+  return headOf(text, half) + elision + tailOf(text, half)
 }
 
 /** The first and the last turns of the user that were not taken back. */
@@ -93,5 +94,5 @@ function textOf(content: readonly WirePart[] = []): string {
     if (part.type === 'text') return [String(part.text)]
     return ['image', 'video', 'audio'].includes(part.type) ? [`[${part.type}]`] : []
   })
-  return lastPromptOf(parts.join('\n')).slice(0, textChars)
+  return headOf(lastPromptOf(parts.join('\n')), textChars)
 }

@@ -1,4 +1,5 @@
 /** A window of lines over a text that streams by; whatever the size of the text, memory stays small. */
+import { headOf } from '../../kernel/index.ts'
 
 /** Characters of a line that are kept. */
 export const LINE_CHARS = 2_000
@@ -90,7 +91,7 @@ export class LineWindow {
       const length = this.#length - (this.#endsWithCr ? 1 : 0)
       this.#kept.push({
         number: this.#count + 1,
-        text: this.#current.slice(0, Math.min(length, LINE_CHARS)),
+        text: headOf(this.#current, Math.min(length, LINE_CHARS)),
         cut: length > LINE_CHARS,
         cr: this.#endsWithCr
       })

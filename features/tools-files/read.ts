@@ -1,7 +1,9 @@
 /** The Read tool: a window of a text file with line numbers. */
+
 import { TextDecoder } from 'node:util'
 import type { Static } from '../../kernel/index.ts'
-import { headOf, mayChange, type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { headOf } from '../../kernel/index.ts'
+import { mayChange, type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { readParameters } from './contract.ts'
 import { type FileKind, fileKind } from './file-kind.ts'
 import type { FileOps } from './file-ops.ts'

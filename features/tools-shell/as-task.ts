@@ -1,6 +1,7 @@
 /** A command as a task: waited for, moved to the background, or started there. */
+import { headOf } from '../../kernel/index.ts'
 import { TaskRefused, type TaskRun, TaskStopped, type Tasks } from '../tasks/index.ts'
-import { headOf, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
+import { ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
 import { CommandRun, type Killed, type Line, type RunPorts, resultOf, verdictOf } from './command-run.ts'
 import { DEFAULT_TIMEOUT_S } from './contract.ts'
 

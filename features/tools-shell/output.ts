@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: control characters are what is left out here
 /** Collects what a command prints: bounded text for the model, the whole of it on disk when it is longer, live pieces for clients. */
-import { CUT_MARK, headOf, KeptText, type ToolUpdate, tailOf } from '../tools/index.ts'
+import { headOf, tailOf } from '../../kernel/index.ts'
+import { CUT_MARK, KeptText, type ToolUpdate } from '../tools/index.ts'
 
 /** Characters of the output that go to the model (with the closing lines below 50000); the rest is cut in the middle. */
 const KEEP_CHARS = 49_000

@@ -1,5 +1,5 @@
 /** Commands of other packs (hooks of the user): run as those of Bash are, in a process group of their own that never outlives the server. */
-import { serviceToken } from '../../kernel/index.ts'
+import { headOf, serviceToken } from '../../kernel/index.ts'
 import { type CommandEnd, type CommandPorts, startCommand } from './command.ts'
 
 export interface ShellRun {
@@ -76,7 +76,7 @@ export function createShell(ports: CommandPorts): Shell {
         env,
         ...(input === undefined ? {} : { input }),
         onText(kind, piece) {
-          text[kind] += piece.slice(0, MAX_CHARS - text[kind].length)
+          text[kind] += headOf(piece, MAX_CHARS - text[kind].length)
         },
         ...(kill_grace_ms === undefined ? {} : { killGraceMs: kill_grace_ms })
       })

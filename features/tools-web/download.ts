@@ -1,4 +1,5 @@
 /** Reads one page: redirects one by one, each judged like the first address; bounded in time and bytes. */
+import { headOf } from '../../kernel/index.ts'
 import { isTransportError, OutboundRefused, type Upstream, type UpstreamReply } from '../llm/index.ts'
 import { ToolRefusal } from '../tools/index.ts'
 import { type AddressRule, isRefusedLiteral, PrivateAddress } from './addresses.ts'
@@ -25,7 +26,7 @@ export interface Page {
 
 /** Throws ToolRefusal for an address that may not be called. */
 export function addressOf(given: string, rule: AddressRule, base?: URL): URL {
-  if (!URL.canParse(given, base?.href)) throw new ToolRefusal(`${given.slice(0, 200)} is no absolute http or https address.`)
+  if (!URL.canParse(given, base?.href)) throw new ToolRefusal(`${headOf(given, 200)} is no absolute http or https address.`)
   const url = new URL(given, base)
   if (!/^https?:$/.test(url.protocol)) throw new ToolRefusal(`Only http and https addresses can be read, not ${url.protocol}`)
   if (url.username !== '' || url.password !== '') throw new ToolRefusal('Addresses with a user name or password are not read.')

@@ -1,5 +1,7 @@
 /** The FetchURL tool: the text of a page. */
+
 import type { Static } from '../../kernel/index.ts'
+import { headOf } from '../../kernel/index.ts'
 import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { fetchParameters } from './contract.ts'
 import { addressOf, type DownloadPorts, download, type Page } from './download.ts'
@@ -29,7 +31,7 @@ export function createFetchUrl(ports: FetchPorts): Tool<typeof fetchParameters> 
     prepare({ url: given }: Static<typeof fetchParameters>) {
       const url = addressOf(given, ports.rule).href
       return {
-        description: `Reading ${url.slice(0, 200)}`,
+        description: `Reading ${headOf(url, 200)}`,
         display: { kind: 'url_fetch', url, method: 'GET' },
         accesses: [],
         approval_argument: url,

@@ -1,7 +1,9 @@
 /** The WebSearch tool: asks the configured search service. */
+
 import type { Static } from '../../kernel/index.ts'
+import { headOf } from '../../kernel/index.ts'
 import { parseJson, recordOf, stringOf } from '../llm/index.ts'
-import { headOf, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { searchParameters } from './contract.ts'
 import { limited } from './fetch-url.ts'
 import { askService, type ServicePorts, ServiceProblem, type ServiceRecord } from './services.ts'
@@ -25,7 +27,7 @@ export function createWebSearch({ services, timeoutMs, service }: SearchPorts): 
     source: 'builtin',
     prepare({ query }: Static<typeof searchParameters>) {
       return {
-        description: `Searching the web: ${query.slice(0, 200)}`,
+        description: `Searching the web: ${headOf(query, 200)}`,
         display: { kind: 'search', query },
         accesses: [],
         approval_argument: query,

@@ -1,4 +1,5 @@
 /** Keeps the text of tool results within bounds and says so where it was cut. */
+import { headOf } from '../../kernel/index.ts'
 
 /** Stands at every cut place. */
 export const CUT_MARK = '[...truncated]'
@@ -8,18 +9,6 @@ export interface Bounds {
   readonly chars?: number
   /** Characters per line; default 2000, Infinity for no line cap. */
   readonly line?: number
-}
-
-/** The first `count` UTF-16 units, without half a character at the cut. */
-export function headOf(text: string, count: number): string {
-  const cut = text.slice(0, count)
-  return cut.length < text.length && /[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut
-}
-
-/** The last `count` UTF-16 units, without half a character at the cut. */
-export function tailOf(text: string, count: number): string {
-  const cut = count === 0 ? '' : text.slice(-count)
-  return cut.length < text.length && /^[\udc00-\udfff]/.test(cut) ? cut.slice(1) : cut
 }
 
 /** Cuts long lines, then the whole text at a line break where possible. A cut text ends with a sentence that says so. */

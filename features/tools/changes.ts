@@ -1,6 +1,6 @@
 /** What guards and the authority made of the arguments of one call. Each changes them at most once, so that there is an end. */
+import { headOf } from '../../kernel/index.ts'
 import { asData } from '../history/index.ts'
-import { headOf } from './bound-text.ts'
 import type { ToolRewrite } from './service.ts'
 
 /** Characters of changed arguments that the model is told. */

@@ -1,6 +1,6 @@
 /** Public face of the tools pack: the service types, the route, and the rules that tool packs share. */
 export { isUserAbort } from './abort.ts'
-export { type Bounds, boundText, CUT_MARK, headOf, tailOf } from './bound-text.ts'
+export { type Bounds, boundText, CUT_MARK } from './bound-text.ts'
 export { listTools, ToolEntry } from './contract.ts'
 export { compilePathGlob, compileText, matchPath, matchText, meansTool } from './glob.ts'
 export { KeptText } from './kept-text.ts'

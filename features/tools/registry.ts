@@ -6,6 +6,7 @@ import {
   type Contribution,
   defineSlot,
   derived,
+  headOf,
   nearest,
   packOfTap,
   type Static
@@ -13,7 +14,6 @@ import {
 import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { closed } from './arguments.ts'
-import { headOf } from './bound-text.ts'
 import type { ToolEntry } from './contract.ts'
 import { meansTool } from './glob.ts'
 import { type Tool, type ToolPolicy, type ToolSet, undecided } from './tool.ts'

@@ -1,5 +1,5 @@
 /** Hooks that decide: prompts and tool calls that are blocked or changed, turns that go on. Tapped only while there are rules for them. */
-import { defineSlot, type PackContext, type Undo } from '../../kernel/index.ts'
+import { defineSlot, headOf, type PackContext, type Undo } from '../../kernel/index.ts'
 import type { TurnHooks } from '../agent/index.ts'
 import type { Origin } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -65,7 +65,7 @@ export function keepTapped(ctx: PackContext, { rules, runner, turns, tools }: De
       ctx.tap(tools.after, (result, { call, args, env }) => {
         const { output, is_error } = result
         const text = typeof output === 'string' ? output : output.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n')
-        const fields = { tool_name: call.name, tool_input: args, tool_call_id: call.id, tool_output: text.slice(0, OUTPUT_CHARS) }
+        const fields = { tool_name: call.name, tool_input: args, tool_call_id: call.id, tool_output: headOf(text, OUTPUT_CHARS) }
         runner.tell({ event: is_error ? 'PostToolUseFailure' : 'PostToolUse', session: env.agent.session, subject: call.name, fields })
         return result
       })

@@ -1,5 +1,5 @@
 /** Hooks that only hear of something: which event of the server becomes which event of hooks. */
-import { defineSlot, type PackContext } from '../../kernel/index.ts'
+import { defineSlot, headOf, type PackContext } from '../../kernel/index.ts'
 import { promptQueued, turnEnded, turnStarted } from '../agent/index.ts'
 import { compactionCompleted, compactionStarted } from '../compaction/index.ts'
 import { approvalRequested, approvalResolved } from '../interactions/index.ts'
@@ -80,7 +80,7 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
     tell('SubagentStop', session_id, agent_name, { agent_id, agent_name, ...facts })
   }
   ctx.on(subagentCompleted, ({ session_id, payload }) =>
-    childOver(session_id, payload.subagentId, { status: 'completed', response: payload.resultSummary.slice(0, 2000) })
+    childOver(session_id, payload.subagentId, { status: 'completed', response: headOf(payload.resultSummary, 2000) })
   )
   ctx.on(subagentFailed, ({ session_id, payload }) =>
     childOver(session_id, payload.subagentId, { status: 'failed', response: payload.error })

@@ -1,7 +1,7 @@
 /** Branch and changes of a git work tree, for the prompt. Nothing that the repository itself configures is run. */
 import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
-import { lookAt } from '../../../kernel/index.ts'
+import { headOf, lookAt } from '../../../kernel/index.ts'
 import { asData } from '../../history/index.ts'
 
 /** A large work tree on a slow disk must not hold a turn up. */
@@ -19,9 +19,9 @@ export async function gitState(cwd: string): Promise<string> {
   const text = await git(cwd, [...off, 'status', '--short', '--branch', '--no-renames', '--ignore-submodules=all'])
   const [branch, ...changes] = text.split('\n').filter(line => line !== '')
   if (branch === undefined) return ''
-  const shown = changes.slice(0, LINES).map(line => line.slice(0, LINE_CHARS))
+  const shown = changes.slice(0, LINES).map(line => headOf(line, LINE_CHARS))
   const rest = changes.length - shown.length
-  return asData([branch.slice(0, LINE_CHARS), ...shown, ...(rest > 0 ? [`... and ${rest} more`] : [])].join('\n'))
+  return asData([headOf(branch, LINE_CHARS), ...shown, ...(rest > 0 ? [`... and ${rest} more`] : [])].join('\n'))
 }
 
 async function isInWorkTree(cwd: string): Promise<boolean> {

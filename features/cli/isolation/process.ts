@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { PassingFailure } from '../../../kernel/index.ts'
+import { headOf, PassingFailure } from '../../../kernel/index.ts'
 import { waitAtMost } from '../../../kernel/lifecycle/wait.ts'
 import { FramedSocket } from '../../peers/framed.ts'
 import { shownVariables } from '../own-environment.ts'
@@ -232,7 +232,7 @@ export class PackProcess {
             this.#printed(`it prints more than ${linesPerSecond} lines in a second: what is more is left out`, name)
             return
           }
-          this.#printed(line.slice(0, lineChars), name)
+          this.#printed(headOf(line, lineChars), name)
         }
       })
     }

@@ -38,3 +38,15 @@ test('an image above 10 MiB is left out with its size', () => {
   for (const bytes of [small, large.subarray(0, 10 * 1024 * 1024)]) assert.match(JSON.stringify(of(bytes)).slice(0, 100), /"type":"image"/)
   assert.equal(of(large), `[image of ${large.length} bytes left out: it is larger than ${10 * 1024 * 1024}]`)
 })
+
+test('a text that is longer than a result may be is cut between characters, and nothing follows it', () => {
+  const text = `x${'\u{1f600}'.repeat(60_000)}`
+  const { output, note } = resultOf({
+    content: [
+      { type: 'text', text },
+      { type: 'text', text: 'y' }
+    ]
+  })
+  assert.match(String(note), /cut at 100000 characters/)
+  assert.equal(output, text.slice(0, 99_999))
+})

@@ -146,6 +146,15 @@ test('the other sources: the first turn with its reply, and all turns with the m
   assert.ok(digest.length <= 3000 && digest.includes('first question') && digest.includes('answer 29') && digest.includes('\n...\n'))
 })
 
+test('what goes out is cut between characters', async t => {
+  const { generate, history, asked } = await scene(t)
+  for (let n = 0; n < 30; n++)
+    await talk(await history(), n, `${'x'.repeat(n % 2)}${'\u{1f600}'.repeat(400)}`, `x${'\u{1f600} '.repeat(400)}`)
+  for (const source of ['user_prompts', 'first_turn', 'digest'] as const) await generate({ source, force: true })
+  const halves = asked.flatMap(({ chat }) => chat.match(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g) ?? [])
+  assert.deepEqual([asked.length, halves], [3, []])
+})
+
 test('calls that meet share one request; a title that is there stays, unless it is forced away', async t => {
   const { generate, history, asked, call, id } = await scene(t)
   await talk(await history(), 0, 'hello', 'hi')
