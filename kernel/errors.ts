@@ -5,6 +5,7 @@
  */
 
 import { constants } from 'node:os'
+import { basename } from 'node:path'
 import { getSystemErrorMap } from 'node:util'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { headOf } from './text-ends.ts'
@@ -165,6 +166,13 @@ export function within(root: string, error: unknown): unknown {
   )
 }
 
+/** Why a write was refused: another server has taken over the directory that it lies in. `spec`: what that means for who asked. */
+export class LeaseLost extends AppError {
+  constructor(dir: string, spec: ErrorSpec = PersistenceFailed) {
+    super(spec, { message: `${basename(dir)} was taken over by another server` })
+  }
+}
+
 /** A 50003 that says what could not be saved or read, and why. */
 export function unsaved(message: string, cause?: unknown): AppError {
   return new AppError(PersistenceFailed, { message, cause })
@@ -187,7 +195,7 @@ const others = /^(spawn|connect|listen|accept|bind)/
 /** The answer for a failure that nobody translated: a disk that is full, broken or read-only is no bug of who met it. Undefined for all else. */
 export function refusedByDisk(error: unknown): AppError | undefined {
   if (!(error instanceof Error)) return undefined
-  if (AppError.is(error)) return error.code === PersistenceFailed.code ? error : undefined
+  if (AppError.is(error)) return error.code === PersistenceFailed.code || error instanceof LeaseLost ? error : undefined
   const { errno = 0, syscall = '' } = error as NodeJS.ErrnoException
   if (!scarce.has(errno) || syscall === '' || others.test(syscall)) return undefined
   return unsaved(`could not be saved or read${reasonOf(error)}`, error)

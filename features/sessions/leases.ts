@@ -21,6 +21,7 @@ import {
   stampAt,
   stateOf
 } from '../../kernel/index.ts'
+import { SessionBusy } from './contract.ts'
 
 /** A holder beats so often, trusts its leases so long after the beginning of a beat, and loses them when another saw none for so long. */
 const beatMs = 1000
@@ -265,7 +266,7 @@ class HeldLease implements Lease {
       this.#lost = true
       for (const listener of this.#listeners) listener()
     }
-    throw new LeaseLost(this.dir)
+    throw new LeaseLost(this.dir, SessionBusy)
   }
 
   async temporary(): Promise<string> {

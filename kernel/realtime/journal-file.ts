@@ -4,8 +4,8 @@
  */
 import { createReadStream } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { unsaved } from '../errors.ts'
-import { jsonOf, LeaseLost } from '../storage/files.ts'
+import { LeaseLost, unsaved } from '../errors.ts'
+import { jsonOf } from '../storage/files.ts'
 import type { LineFiles } from '../storage/line-file.ts'
 import { type Line, SharedFile } from '../storage/line-reader.ts'
 import { lookAt } from '../storage/look.ts'

@@ -7,7 +7,7 @@ import { type BigIntStats, closeSync, constants, fstatSync, fsync, openSync, rea
 import * as node from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
-import { AppError, developerError, notSaved, PersistenceFailed, unsaved } from '../errors.ts'
+import { developerError, notSaved, unsaved } from '../errors.ts'
 import type { Guard } from '../lifecycle/guard.ts'
 import type { Logger } from '../log/log.ts'
 import { ThisThread } from './look.ts'
@@ -57,13 +57,6 @@ export interface ReplaceOptions {
   /** Asked right before the name changes; a rejection leaves the old content. */
   readonly confirm?: () => Promise<void>
   readonly files?: FileCalls | undefined
-}
-
-/** Why a write was refused: another server has taken over the directory that it lies in. */
-export class LeaseLost extends AppError {
-  constructor(dir: string) {
-    super(PersistenceFailed, { message: `${basename(dir)} was taken over by another server` })
-  }
 }
 
 /** What writes of a file that a lease guards have to pass. */

@@ -4,14 +4,13 @@
 import { constants, fstatSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { unsaved } from '../errors.ts'
+import { LeaseLost, unsaved } from '../errors.ts'
 import { KeyedQueue, yieldToLoop } from '../lifecycle/wait.ts'
 import {
   type Fence,
   type FileCalls,
   type FileContent,
   inDir,
-  LeaseLost,
   nodeFiles,
   quarantineFile,
   removeFenced,

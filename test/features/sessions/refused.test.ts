@@ -1,6 +1,6 @@
 /** What the disk refuses: nobody is told that it is so, now or later. */
 import assert from 'node:assert/strict'
-import { mkdir, readFile, rename, rmdir } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
@@ -38,6 +38,12 @@ async function start(t: TestContextLike) {
     restore: async () => (await call(restoreSession, { params })).code,
     read: async () => (await call(readSession, { params })).data,
     stored: async () => JSON.parse(await readFile(file, 'utf8')) as SessionState,
+    /** As another server leaves it that took the session over. */
+    takeOver: async () => {
+      const lock = join(session.dir, 'lock')
+      await writeFile(lock, `${await readFile(lock, 'utf8')} `)
+      for (const name of await readdir(session.dir)) if (name.startsWith('.lease-')) await rm(join(session.dir, name), { recursive: true })
+    },
     /** The state cannot be replaced until it is given back. */
     refuse: async () => {
       await rename(file, `${file}.kept`)
@@ -101,4 +107,14 @@ test('what need not be on disk at once is there after the close, though the disk
   await kernel.stop()
   const { last_prompt, title } = await stored()
   assert.deepEqual([last_prompt, title], ['hello', 'old'])
+})
+
+test('a change that is being written when another server takes the session over is refused as one that comes later', async t => {
+  const { profile, stored, takeOver } = await start(t)
+  assert.equal(await profile({ title: 'mine' }), 0)
+  await takeOver()
+
+  assert.deepEqual([await profile({ title: 'lost' }), await profile({ title: 'late' })], [40901, 40901])
+
+  assert.equal((await stored()).title, 'mine')
 })
