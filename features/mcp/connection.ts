@@ -87,6 +87,7 @@ export async function connect(
     open = false
     if ('terminateSession' in made.transport) await waitAtMost(made.transport.terminateSession(), graceMs).catch(() => undefined)
     await client.close()
+    await made.transport.close() // the library has let go of it, and waits for nothing, when it has closed it by itself
   }
   const list = async (within: AbortSignal): Promise<Listed> => {
     const listing = new Listing(ports.limits.tools)

@@ -38,6 +38,8 @@ export class McpServer {
   #wait = new AbortController()
   #settled: Promise<void> = Promise.resolve()
   #restarting: Promise<void> | undefined
+  /** The end of what was given up. */
+  #left: Promise<unknown> = Promise.resolve()
   #closed = false
 
   constructor(entry: Entry, cwd: string, ports: ServerPorts) {
@@ -142,10 +144,12 @@ export class McpServer {
   }
 
   async #open(signal: AbortSignal): Promise<void> {
+    await this.#left
     if (signal.aborted) return
     let connection: Connection | undefined
     try {
-      connection = await connect(this.entry, this.#cwd, this.#ports, signal, {
+      const ports = { ...this.#ports, ending: (end: Promise<void>) => this.#leave(end) }
+      connection = await connect(this.entry, this.#cwd, ports, signal, {
         closed: why => this.#lost(connection, why),
         // Some servers tell of a change whenever they are asked for their tools.
         toolsChanged: paced(() => this.#relist(connection), relistMs)
@@ -176,22 +180,26 @@ export class McpServer {
   /** The login that it was connected with does not hold any more. */
   #refused(connection: Connection, why: string): void {
     this.#connection = undefined
-    this.#ports.ending(connection.close()) // it lets nobody in
+    this.#leave(connection.close()) // it lets nobody in
     this.#become('needs-auth', why)
   }
 
   /** A remote server that does not answer any more is lost; one that refused a call is not. */
   async #probe(connection: Connection): Promise<void> {
     if (this.entry.config.transport === 'stdio') return
-    await connection.ping().catch(() => {
-      this.#lost(connection, 'it does not answer any more')
-      this.#ports.ending(connection.close()) // it is not there
-    })
+    await connection.ping().catch(() => this.#lost(connection, 'it does not answer any more'))
+  }
+
+  /** Something of it that nobody waits for now is ending: it is not begun anew before. */
+  #leave(end: Promise<void>): void {
+    this.#left = Promise.allSettled([this.#left, end])
+    this.#ports.ending(end)
   }
 
   #lost(connection: Connection | undefined, why: string): void {
-    if (this.#connection !== connection || this.#stop.signal.aborted) return
+    if (!connection || this.#connection !== connection || this.#stop.signal.aborted) return
     this.#connection = undefined
+    this.#leave(connection.close())
     if (performance.now() - this.#connectedAt > settledMs) this.#attempts = 0
     this.#become('failed', why)
     this.#again()
@@ -228,6 +236,7 @@ export class McpServer {
     this.#stop.abort()
     await this.#settled
     await connection?.close().catch((err: unknown) => this.#ports.log.warn({ err, server: this.name }, 'an MCP server could not be ended'))
+    await this.#left
   }
 
   #become(state: ServerState, error?: string): void {

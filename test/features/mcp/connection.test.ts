@@ -300,6 +300,39 @@ test('nothing of a call stays with a server that goes on', async () => {
   await server.close()
 })
 
+test('a server is started anew when what is left of its failed start has ended', async () => {
+  const programs: { readonly stopped: ReturnType<typeof latch<void>>; readonly ended: ReturnType<typeof latch<string>> }[] = []
+  const begun = latch()
+  const start = (): Program => {
+    const [stopped, ended] = [latch(), latch<string>()]
+    if (programs.push({ stopped, ended }) > 1) begun.open()
+    return {
+      pid: 1,
+      ended: ended.opened,
+      write: () => Promise.reject(new Error('it listens to nobody')),
+      stop: async () => {
+        stopped.open()
+        await ended.opened
+      }
+    }
+  }
+  const ports = { ...portsTo([], 1), shell: () => ({ ...({} as Shell), start }), log: silent, backoffMs: [], changed: () => undefined }
+  const server = new McpServer({ ...entry, config: { transport: 'stdio', command: 'x' } }, '/', ports)
+  server.start()
+  await server.settled
+  await programs[0]?.stopped.opened
+  const restarted = server.restart()
+  for (let passes = 0; passes < 50; passes++) await pass()
+  assert.deepEqual([server.state, programs.length], ['pending', 1], 'the first program still runs')
+
+  programs[0]?.ended.open('it ended')
+  await restarted
+  await begun.opened
+
+  programs[1]?.ended.open('it ended')
+  await server.close()
+})
+
 test('whoever closes all servers waits for those whose start was given up', async () => {
   const started = latch()
   const stopped = latch()
