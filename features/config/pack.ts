@@ -70,10 +70,16 @@ export default definePack({
       return config as Static<typeof ConfigObject>
     }
     const emitChanged = ctx.event(specs.change)
+    const mode = settings.section('default_permission_mode')
+    let yolo = mode !== undefined && settings.get(mode) === 'yolo'
     ctx.own(
-      settings.onChange(({ fields }) =>
-        emitChanged({ changed_fields: [...fields], changedFields: [...fields], config: view.config as Static<typeof ConfigObject> })
-      )
+      settings.onChange(({ fields }) => {
+        const config = view.config as Static<typeof ConfigObject>
+        const changed = new Set(fields)
+        if (config.yolo !== yolo) changed.add('yolo') // follows from another key
+        yolo = config.yolo
+        emitChanged({ changed_fields: [...changed], changedFields: [...changed], config })
+      })
     )
     const refresh = () => settings.reload().catch((err: unknown) => ctx.log.warn({ err }, 'config.toml could not be read'))
 

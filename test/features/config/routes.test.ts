@@ -102,6 +102,13 @@ test('yolo is shorthand one way only', async t => {
   const still = (await call(patchConfig, { body: { yolo: false } })).data
   assert.equal(still.default_permission_mode, 'yolo')
   assert.equal(events.length, 1)
+  await call(patchConfig, { body: { default_permission_mode: 'manual' } })
+  await call(patchConfig, { body: { default_permission_mode: 'manual' } })
+  assert.deepEqual(
+    events.map(({ payload }) => (payload as { changed_fields: string[] }).changed_fields).slice(1),
+    [['default_permission_mode', 'yolo'], ['default_permission_mode']],
+    'what follows from a key that changed has changed, too'
+  )
 })
 
 test('an empty patch, unknown keys and raw write nothing and announce nothing', async t => {
