@@ -54,6 +54,9 @@ export function isBinary(value: unknown): value is BinaryReply {
   return typeof value === 'object' && value !== null && brand in value
 }
 
+/** Ends the answer, with its last bytes. */
+type End = (last?: Buffer) => void
+
 /**
  * Streams the reply and resolves to the HTTP status that was sent. Rejects before the headers when the file or stream cannot be
  * read (the caller answers an envelope); later failures cut the connection and reject too.
@@ -62,12 +65,13 @@ export function sendBinary(
   reply: FileReply | StreamReply,
   req: IncomingMessage,
   res: ServerResponse,
-  signal: AbortSignal
+  signal: AbortSignal,
+  end: End
 ): Promise<number> {
-  return 'file' in reply ? sendFile(reply, req, res, signal) : sendStream(reply, req, res, signal)
+  return 'file' in reply ? sendFile(reply, req, res, signal, end) : sendStream(reply, req, res, signal, end)
 }
 
-async function sendFile(reply: FileReply, req: IncomingMessage, res: ServerResponse, signal: AbortSignal): Promise<number> {
+async function sendFile(reply: FileReply, req: IncomingMessage, res: ServerResponse, signal: AbortSignal, end: End): Promise<number> {
   const file = await (reply.open ? reply.open() : open(reply.file, forReading))
   try {
     const stat = await file.stat()
@@ -79,26 +83,28 @@ async function sendFile(reply: FileReply, req: IncomingMessage, res: ServerRespo
       'cache-control': reply.headers?.['cache-control'] ?? askFirst
     }
     if (reply.conditional !== false && etagMatches(req.headers['if-none-match'], etag)) {
-      res.writeHead(304, cached).end()
+      res.writeHead(304, cached)
+      end()
       return 304
     }
     const headers = { ...cached, ...(await headersOf(reply, reply.type ?? 'application/octet-stream')) }
     const whole = stat.size <= WHOLE_BYTES ? await wholeOf(file, stat.size) : undefined
     if (whole === 'more') {
       res.writeHead(200, headers)
-      if (req.method === 'HEAD') res.end()
-      else await pipeline(file.createReadStream({ start: 0, autoClose: false }), res, { signal })
+      if (req.method !== 'HEAD') await pipeline(file.createReadStream({ start: 0, autoClose: false }), res, { signal, end: false })
+      end()
       return 200
     }
     const size = whole?.length ?? stat.size
     const range = rangeApplies(req, etag, stat.mtime) ? parseRange(req.headers.range, size) : undefined
-    const { start, end } = range ?? { start: 0, end: size - 1 }
-    const part = range && { 'content-range': `bytes ${start}-${end}/${size}` }
+    const { start, end: last } = range ?? { start: 0, end: size - 1 }
+    const part = range && { 'content-range': `bytes ${start}-${last}/${size}` }
     const status = range ? 206 : 200
-    res.writeHead(status, { ...headers, ...part, 'content-length': end - start + 1 })
-    if (req.method === 'HEAD') res.end()
-    else if (whole) res.end(whole.subarray(start, end + 1))
-    else await sendBytes(file, { start, end }, res, signal)
+    res.writeHead(status, { ...headers, ...part, 'content-length': last - start + 1 })
+    if (req.method === 'HEAD') end()
+    else if (whole) end(whole.subarray(start, last + 1))
+    else if (await sentBytes(file, { start, end: last }, res, signal)) end()
+    else res.destroy()
     return status
   } finally {
     await file.close()
@@ -120,15 +126,14 @@ async function wholeOf(file: FileHandle, said: number): Promise<Buffer | 'more'>
   return 'more'
 }
 
-async function sendBytes(file: FileHandle, range: Range, res: ServerResponse, signal: AbortSignal): Promise<void> {
+/** False for a file that shrank meanwhile and cannot fill the announced length: only a cut connection says so. */
+async function sentBytes(file: FileHandle, range: Range, res: ServerResponse, signal: AbortSignal): Promise<boolean> {
   const source = file.createReadStream({ ...range, autoClose: false, highWaterMark: 256 * 1024 })
   await pipeline(source, res, { signal, end: false })
-  // A file that shrank meanwhile cannot fill the announced length: only a cut connection says so.
-  if (source.bytesRead < range.end - range.start + 1) res.destroy()
-  else res.end()
+  return source.bytesRead > range.end - range.start
 }
 
-async function sendStream(reply: StreamReply, req: IncomingMessage, res: ServerResponse, signal: AbortSignal): Promise<number> {
+async function sendStream(reply: StreamReply, req: IncomingMessage, res: ServerResponse, signal: AbortSignal, end: End): Promise<number> {
   const { stream, size } = reply
   try {
     await firstByte(stream, signal)
@@ -141,10 +146,9 @@ async function sendStream(reply: StreamReply, req: IncomingMessage, res: ServerR
     stream.destroy()
     throw error
   }
-  if (req.method === 'HEAD') {
-    stream.destroy()
-    res.end()
-  } else await pipeline(stream, res, { signal })
+  if (req.method === 'HEAD') stream.destroy()
+  else await pipeline(stream, res, { signal, end: false })
+  end()
   return 200
 }
 

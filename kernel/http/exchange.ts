@@ -131,8 +131,11 @@ export class HttpExchange implements Exchange {
 
   send(status: number, text: AnswerText | undefined, failed?: (error: unknown) => void): Promise<void> | undefined {
     if (text instanceof LargeText) return this.#sendLarge(status, text, failed)
-    if (text === undefined) this.#res.writeHead(status).end()
-    else {
+    if (text === undefined) {
+      const end = this.#ending()
+      this.#res.writeHead(status)
+      end()
+    } else {
       const last = text.length > shortChars ? Buffer.from(text) : text
       this.#begin(status, Buffer.byteLength(last))(last)
     }
@@ -156,24 +159,33 @@ export class HttpExchange implements Exchange {
 
   /** Sends the headers. What is answered ends the answer, with its last text. */
   #begin(status: number, length: number | undefined): (last?: string | Buffer) => void {
+    const res = this.#res
+    const end = this.#ending()
+    if (status === 401) res.setHeader('www-authenticate', 'Bearer')
+    const type = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' }
+    res.writeHead(status, length === undefined ? type : { ...type, 'content-length': length })
+    return end
+  }
+
+  /** Called before the headers leave. What is answered ends the answer, and takes care of a body that was not read to its end. */
+  #ending(): (last?: string | Buffer) => void {
     const req = this.#req
     const res = this.#res
     const isRead = req.complete || !this.#hasBody // as of now: a long answer may take longer than the rest of the body
     const keep = this.#mayKeep
-    if (status === 401) res.setHeader('www-authenticate', 'Bearer')
     if (!keep) res.setHeader('connection', 'close')
-    const type = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' }
-    res.writeHead(status, length === undefined ? type : { ...type, 'content-length': length })
     // The connection layer drops the body of a HEAD; text that comes with the end leaves in one write with the headers.
     return last => {
       if (keep) leave(() => res.end(last))
+      else if (req.readableEnded) res.end(last)
       else if (last !== undefined) res.write(last)
-      if (!isRead) swallow(req, res, { keep, patient: this.#isKnown })
+      else res.flushHeaders()
+      if (!isRead && !req.readableEnded) swallow(req, res, { keep, patient: this.#isKnown })
     }
   }
 
   sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number> {
-    return sendBinary(reply, this.#req, this.#res, signal)
+    return sendBinary(reply, this.#req, this.#res, signal, this.#ending())
   }
 
   async relay(way: Way, limit: number | undefined): Promise<number | undefined> {

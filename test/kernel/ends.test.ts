@@ -86,6 +86,29 @@ for (const [what, refuse] of Object.entries(refusals)) {
   })
 }
 
+for (const [what, status, answer] of [
+  ['nothing', 204, () => undefined],
+  ['a stream', 200, () => binary({ stream: Readable.from(['some ', 'bytes']), type: 'text/plain' })],
+  ['a file', 200, () => binary({ file: import.meta.filename, type: 'text/plain' })]
+] as const) {
+  test(`the rest of an upload that is answered with ${what} before its end is taken: the answer arrives, and a short one keeps its connection`, async t => {
+    const http = await startHttp(t)
+    const early = async (stream: Readable) => {
+      await once(stream, 'readable')
+      stream.read(1)
+      return answer()
+    }
+    http.mount([{ ...upload, bodyLimit: undefined, status }, ({ request: { stream } }) => early(stream)], [get, () => 'the next one'])
+    const known = `Authorization: Bearer ${http.token}`
+    const chunked = Array(50).fill(['f4240\r\n', megabyte, '\r\n']).flat()
+    const long = await sentWhole(http.port, [known, 'Transfer-Encoding: chunked'], chunked, '0\r\n\r\n')
+    assert.match(long, new RegExp(`^HTTP/1\\.1 ${status} .*connection: close`, 'is'))
+    const next = `GET ${base.path} HTTP/1.1\r\nHost: localhost\r\n${known}\r\nConnection: close\r\n\r\n`
+    const both = await sentWhole(http.port, [known, 'Content-Length: 1000000'], [megabyte], next)
+    assert.match(both, new RegExp(`^HTTP/1\\.1 ${status} .*"data":"the next one"`, 'is'))
+  })
+}
+
 test('an upload beyond its limit that nobody reads hurts nobody', async t => {
   const http = await startHttp(t)
   http.mount([upload, () => 'not interested'])
