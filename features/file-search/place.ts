@@ -55,5 +55,5 @@ export async function workspaceDirectory(workspaces: Workspaces, given: string):
   const usable = await stat(given).catch(() => undefined) // nothing there
   if (!usable?.isDirectory()) return undefined
   // A search for each key that is typed opens nothing: everybody would be told.
-  return ((await workspaces.get(workspaces.idOf(given))) ?? (await workspaces.register(given))).root
+  return ((await workspaces.get(workspaces.idOf(given))) ?? (await workspaces.register(given, async record => record))).root
 }

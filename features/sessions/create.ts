@@ -15,10 +15,14 @@ interface CreateInput {
 const workspaceForm = /^wd_[a-z0-9._-]+_[0-9a-f]{12}$/
 
 /**
- * The workspace and working directory of a new session. Registers (or touches) the workspace, so its event precedes the session's.
- * Throws 40001, 40409 (PathMissing), 40410 (WorkspaceMissing).
+ * Makes a new session in its workspace, at its working directory. Registers (or touches) the workspace, whose event counts the session and
+ * precedes the session's own. Throws 40001, 40409 (PathMissing), 40410 (WorkspaceMissing).
  */
-export async function placeOf(input: CreateInput, workspaces: Workspaces): Promise<{ workspace: WorkspaceRecord; cwd: string }> {
+export async function inPlace<T>(
+  input: CreateInput,
+  workspaces: Workspaces,
+  make: (workspace: WorkspaceRecord, cwd: string) => Promise<T>
+): Promise<T> {
   const cwd = input.metadata?.cwd
   if (cwd !== undefined && (typeof cwd !== 'string' || cwd === '')) {
     throw invalid([{ path: 'body.metadata.cwd', message: 'expected a directory path' }])
@@ -26,16 +30,17 @@ export async function placeOf(input: CreateInput, workspaces: Workspaces): Promi
   if (input.workspace_id === undefined) {
     if (cwd === undefined) throw invalid([{ path: 'body.metadata.cwd', message: 'required when workspace_id is absent' }])
     if (!isAbsolute(cwd)) throw new AppError(PathMissing, { message: `path ${cwd} does not exist: a working directory is absolute` })
-    const workspace = await workspaces.register(cwd).catch((error: unknown) => {
-      throw within('body.metadata.cwd', error)
-    })
-    return { workspace, cwd }
+    return await workspaces
+      .register(cwd, workspace => make(workspace, cwd))
+      .catch((error: unknown) => {
+        throw within('body.metadata.cwd', error)
+      })
   }
   const known = await knownWorkspace(input.workspace_id, workspaces, 'body.workspace_id')
   if (cwd !== undefined && bare(cwd) !== bare(known.root)) {
     throw invalid([{ path: 'body.metadata.cwd', message: 'differs from the workspace root' }])
   }
-  return { workspace: await workspaces.register(known.root), cwd: known.root }
+  return await workspaces.register(known.root, workspace => make(workspace, known.root))
 }
 
 /** Throws 40001 (detail at `field`) for an id that cannot be one, WorkspaceMissing (40410) for an unknown one. */

@@ -19,7 +19,7 @@ import {
   SessionMissing,
   setRuntime
 } from './contract.ts'
-import { firstState, knownWorkspace, newSessionId, placeOf } from './create.ts'
+import { firstState, inPlace, knownWorkspace, newSessionId } from './create.ts'
 import type { sessionEvents } from './events.ts'
 import type { newSessionRules } from './new-session-rules.ts'
 import { applyProfile, profileRoute } from './profile.ts'
@@ -43,9 +43,11 @@ export function registerRoutes(ctx: Pick<PackContext, 'route' | 'collect' | 'now
 
   ctx.route(createSession, async ({ body }) => {
     await rules.assertAllowed()
-    const { workspace, cwd } = await placeOf(body, workspaces)
-    const state = firstState(newSessionId(), workspace.id, cwd, body, ctx.now(), await rules.defaults())
-    return events.created(await table.create(state))
+    const defaults = await rules.defaults()
+    const session = await inPlace(body, workspaces, (workspace, cwd) =>
+      table.create(firstState(newSessionId(), workspace.id, cwd, body, ctx.now(), defaults))
+    )
+    return events.created(session)
   })
   ctx.route(listSessions, async ({ query }) => {
     const problem = queryProblem(query)

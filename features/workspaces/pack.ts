@@ -53,10 +53,9 @@ export default definePack({
       emit({ ...workspace, workspace })
       return workspace
     }
-    async function register(root: string, name: string | undefined, field: string): Promise<Workspace> {
+    async function register(root: string, name: string | undefined, field: string) {
       await assertDirectory(root, field)
-      const { record, created } = await registry.register(root, name, time())
-      return announce(record, created)
+      return await registry.register(root, name, time())
     }
     async function known(id: string): Promise<WorkspaceRecord> {
       const record = await registry.get(id)
@@ -68,9 +67,13 @@ export default definePack({
       list: async () => [...(await registry.view()).listed],
       get: id => registry.get(id),
       aliases: async id => (await registry.view()).ids.get(id) ?? [id],
-      register: async (root, name) => {
-        const { session_count: _, ...record } = await register(root, name, '')
-        return record
+      register: async (root, use) => {
+        const { record, created } = await register(root, undefined, '')
+        try {
+          return await use(record)
+        } finally {
+          await announce(record, created)
+        }
       },
       idOf: workspaceId,
       trusted: id => trust.of(id),
@@ -78,7 +81,10 @@ export default definePack({
     })
 
     ctx.route(listWorkspaces, async () => ({ items: await toWire((await registry.view()).listed) }))
-    ctx.route(registerWorkspace, ({ body: { root, name } }) => register(root, name, 'body.root'))
+    ctx.route(registerWorkspace, async ({ body: { root, name } }) => {
+      const { record, created } = await register(root, name, 'body.root')
+      return announce(record, created)
+    })
     ctx.route(renameWorkspace, async ({ params: { workspace_id }, body: { name } }) => {
       const record = await registry.rename(workspace_id, name)
       return announce(record ?? (await known(workspace_id)), false)

@@ -20,8 +20,11 @@ export interface Workspaces {
   get(id: string): Promise<WorkspaceRecord | undefined>
   /** The id itself and every other one under which the same root was registered. */
   aliases(id: string): Promise<readonly string[]>
-  /** Registers the directory, or refreshes `last_opened_at`; emits created or updated. Throws 40001 (not absolute), PathMissing (40409). */
-  register(root: string, name?: string): Promise<WorkspaceRecord>
+  /**
+   * Registers the directory, or refreshes `last_opened_at`, for what `use` makes there; then emits created or updated, which counts that.
+   * Throws 40001 (not absolute), PathMissing (40409), and what `use` throws.
+   */
+  register<T>(root: string, use: (record: WorkspaceRecord) => Promise<T>): Promise<T>
   /** Workspace id of a root (contract 3; `wd_<slug>_<hash12>`). */
   idOf(root: string): string
   trusted(id: string): Promise<boolean>

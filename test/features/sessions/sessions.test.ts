@@ -121,6 +121,19 @@ test('where a session may be created', async t => {
   assert.equal((await call(createSession, { body: { metadata: { cwd }, title: '' } })).code, 40001)
 })
 
+test('the event of a workspace counts the session that was made in it', async t => {
+  const { call, events } = await start(t)
+  const cwd = await directory()
+  for (let made = 0; made < 2; made++) await call(createSession, { body: { metadata: { cwd } } })
+  const counts = events
+    .filter(event => event.type.startsWith('event.workspace.'))
+    .map(({ type, payload }) => [type, (payload as { session_count: number }).session_count])
+  assert.deepEqual(counts, [
+    ['event.workspace.created', 1],
+    ['event.workspace.updated', 2]
+  ])
+})
+
 test('lists are newest first, sliced by cursors, and filtered', async t => {
   const { call } = await start(t)
   const cwd = await directory()
