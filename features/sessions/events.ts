@@ -1,5 +1,5 @@
 /** What clients are told of sessions (contract 3, Session events). */
-import type { PackContext } from '../../kernel/index.ts'
+import type { PackContext, Streams } from '../../kernel/index.ts'
 import { agentCreated, agentDisposed, sessionArchived, sessionCreated, sessionMetaUpdated, statusChanged, workChanged } from './contract.ts'
 import type { LiveSessionPorts } from './live.ts'
 import type { Session } from './service.ts'
@@ -43,4 +43,10 @@ export function sessionEvents(ctx: Pick<PackContext, 'event' | 'streams'>) {
     /** It was archived, or deleted. */
     archived: (workspace_id: string, sessionId: string) => emitArchived({ workspace_id, sessionId })
   }
+}
+
+/** Whether clients of a session heard of its main agent. */
+export async function mainHeard(streams: Pick<Streams, 'backwards'>, id: string): Promise<boolean> {
+  for await (const { type, payload } of streams.backwards(id)) if (type === agentCreated.type && payload.agentId === 'main') return true
+  return false
 }

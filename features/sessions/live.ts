@@ -207,7 +207,15 @@ export class LiveSession extends SlotHost implements Session {
   }
 
   async main(): Promise<AgentHost> {
-    return this.#agents.get('main') ?? this.#createMain()
+    const main = this.#agents.get('main')
+    if (main) return main
+    this.assertWritable()
+    return this.#createMain()
+  }
+
+  /** Whether a server that died had told of a main agent, or had begun with its directory, before it saved the state. */
+  recallMain(told: boolean, begun: boolean): void {
+    if (told || begun) this.#createMain(told || !this.writable)
   }
 
   askMain<T>(ask: (agent: AgentHost) => T): T {
@@ -259,14 +267,13 @@ export class LiveSession extends SlotHost implements Session {
     return new AppError(SessionBusy, { message: this.#moved ? elsewhere : 'the session was closed meanwhile; ask again' })
   }
 
-  /** Its directory, which comes with its first record, says that there is a main agent: the state need not be on disk before. */
-  #createMain(): AgentHost {
-    this.assertWritable()
+  /** Its event, or the directory that comes with its first record, says that there is a main agent: its state need not be on disk before. */
+  #createMain(told = false): AgentHost {
     const record: AgentRecord = { type: 'main' }
     this.#set({ ...this.#state, agents: { ...this.#state.agents, main: record } })
     this.#saveLater()
     const agent = this.#attach('main', record)
-    this.#ports.agentCreated(this.id, 'main')
+    if (!told) this.#ports.agentCreated(this.id, 'main')
     return agent
   }
 

@@ -6,6 +6,7 @@ import { AppError, type Logger, SessionMoved, type Streams } from '../../kernel/
 import type { Catalog } from './catalog.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
 import { isThere, waitingFile } from './disk.ts'
+import { mainHeard } from './events.ts'
 import { type IdleLimits, IdleSessions } from './idle.ts'
 import type { Lease } from './leases.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
@@ -14,7 +15,7 @@ import type { SessionState } from './service.ts'
 
 export interface TablePorts extends IdleLimits {
   readonly catalog: Catalog
-  readonly streams: Pick<Streams, 'open' | 'takeOver' | 'lost' | 'close' | 'remove' | 'subscribers'>
+  readonly streams: Pick<Streams, 'backwards' | 'open' | 'takeOver' | 'lost' | 'close' | 'remove' | 'subscribers'>
   readonly log: Logger
   /** Takes the session's lock; undefined while another live process holds it. */
   readonly lock: (dir: string) => Promise<Lease | undefined>
@@ -36,12 +37,6 @@ export interface TablePorts extends IdleLimits {
 /** So often a lock that seems free, and is not had, is tried. */
 const maxTries = 100
 const takeAgainMs = 10
-
-/** The state is saved later than the main agent makes its directory: after a crash the directory tells. */
-function withMainAgent(state: SessionState, dir: string): SessionState {
-  if (state.agents.main || !isThere(join(dir, 'agents', 'main'))) return state
-  return { ...state, agents: { ...state.agents, main: { type: 'main' } } }
-}
 
 type Listener = (session: LiveSession) => unknown
 
@@ -265,7 +260,7 @@ export class SessionTable {
     return await this.#open(known, dir, lock, async () => {
       const fresh = await this.#ports.catalog.refresh(known)
       if (!fresh) throw new AppError(SessionMissing)
-      return withMainAgent(fresh, dir)
+      return fresh
     })
   }
 
@@ -319,6 +314,7 @@ export class SessionTable {
       await this.#ports.streams.remove(id) // its owner deletes it right now
       throw new AppError(SessionMissing)
     }
+    if (isOld && !session.agent('main')) session.recallMain(await mainHeard(this.#ports.streams, id), isThere(join(dir, 'agents', 'main')))
     for (const listener of [...this.#loadListeners]) await this.#call(listener, session, 'a step of loading a session failed')
     if (lock && isOld)
       await rm(join(dir, waitingFile), { force: true }).catch(err =>

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { readRuntime } from '../../../features/sessions/contract.ts'
-import { createSession, updateProfile } from '../../../features/sessions/index.ts'
+import { createSession, Sessions, updateProfile } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
+import { definePack, type Streams } from '../../../kernel/index.ts'
 import { RestClient, startTestKernel, type TestKernel } from '../../../kernel/testing.ts'
 import { serve } from '../../helpers/cli.ts'
 import { crashScene } from '../../helpers/crash-scene.ts'
@@ -79,6 +82,35 @@ test('a title whose event a killed server had not on disk yet is told at the nex
   await third.call(readRuntime, { params })
   assert.deepEqual(titles(third), [])
 })
+
+for (const [left, how] of [
+  ['its event', 'told'],
+  ['the beginning of its directory', 'begun']
+] as const) {
+  test(`of a main agent a killed server left ${left} alone: clients hear of it once`, async t => {
+    const found: { sessions?: Sessions; streams?: Streams } = {}
+    const probe = definePack({
+      name: 'probe',
+      needs: { sessions: Sessions },
+      setup: ({ streams }, given) => void Object.assign(found, { streams, ...given })
+    })
+    const start = (home: string) => startTestKernel(t, { packs: [workspaces, sessions, probe], home })
+    const first = await start(await freshDir())
+    const { id } = (await first.call(createSession, { body: { metadata: { cwd: first.home } } })).data
+    const session = await found.sessions!.load(id)
+    if (how === 'begun') await mkdir(join(session.dir, 'agents', 'main'), { recursive: true })
+    else await session.main()
+    await found.streams!.flushed(id)
+    await start(await copyOfHome(first.home))
+
+    await (await found.sessions!.load(id)).main()
+
+    await found.streams!.flushed(id)
+    const told: unknown[] = []
+    for await (const { type, payload } of found.streams!.backwards(id)) if (type === 'agent.created') told.push(payload.agentId)
+    assert.deepEqual(told, ['main'])
+  })
+}
 
 async function goesOn(t: TestContext, signal: NodeJS.Signals): Promise<void> {
   const { home, place } = await crashScene(t)

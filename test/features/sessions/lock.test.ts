@@ -37,7 +37,7 @@ function tableWith(
       unpin: () => told.push('unpinned'),
       ...catalog
     } as unknown as Catalog, // what is asked of it
-    streams: { subscribers: () => 0, close: async () => undefined, ...streams } as TablePorts['streams'], // as above
+    streams: { subscribers: () => 0, close: async () => undefined, backwards: async function* () {}, ...streams } as TablePorts['streams'], // as above
     log: silent,
     lock: async () => {
       holder = holders.shift()
