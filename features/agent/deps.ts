@@ -22,8 +22,8 @@ export interface AgentDeps {
   readonly engines: WeakMap<AgentHost, { tell(event: AgentRecordEvent): void }>
   /** Whether the next turn of an agent that is being opened begins at once. */
   readonly goesOn: WeakMap<AgentHost, () => boolean>
-  /** Withdraws the requests to the human that a dead process left open. */
-  readonly endRequests: (agent: AgentHost) => Promise<void>
+  /** Withdraws the requests to the human that a dead process left open; answers the calls that waited for them. */
+  readonly endRequests: (agent: AgentHost) => Promise<readonly string[]>
   /** What packs put on record where their work was left open. */
   readonly repairs: Collection<AgentRepair>
   readonly runner: () => ToolRunner | undefined

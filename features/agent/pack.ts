@@ -90,7 +90,7 @@ export default definePack({
       emit: emitOf,
       engines,
       goesOn: new WeakMap(),
-      endRequests: async agent => interactions()?.recover(agent),
+      endRequests: async agent => (await interactions()?.recover(agent)) ?? [],
       repairs,
       runner,
       injectors,

@@ -29,9 +29,9 @@ export async function catchUp(host: AgentHost, history: History, deps: AgentDeps
   const waits = () => history.prompts().some(prompt => prompt.status === 'queued') || notices.value.some(startsTurn)
   deps.goesOn.set(host, () => host.record.type !== 'sub' && waits())
   await history.recover()
-  await deps.endRequests(host)
+  const waited = await deps.endRequests(host)
   const { records, notes } = await repairsOf(host, history, deps)
-  const repair = [...records, ...repairOf(history, notes)]
+  const repair = [...records, ...repairOf(history, notes, waited)]
   if (repair.length > 0) await history.append(...repair)
   if (host.record.type === 'sub') await withdraw(history)
   if (host.id === 'main') await catchUpReason(host, history)

@@ -69,13 +69,17 @@ export function endRecords({ turn_id, result, prompt_ids, user_aborted, duration
   return records
 }
 
+/** Result of a call that was still being decided about, or stood beside one. */
+const neverBegun = 'The server ended before the tool call was begun. It had no effect.'
+
 /**
  * Closes what a process that died left open, in one batch, so that it happens exactly once: an open turn counts as cancelled by the
- * program (`aborted`). `notes`: for the model, by call. Empty when the last turn ended properly.
+ * program (`aborted`). `notes`: for the model, by call; `waited`: calls that waited for an answer. Empty when the last turn ended properly.
  */
 export function repairOf(
   history: Pick<History, 'lastTurn' | 'prompts' | 'openStep' | 'openCalls'>,
-  notes: ReadonlyMap<string, string> = new Map()
+  notes: ReadonlyMap<string, string> = new Map(),
+  waited: readonly string[] = []
 ): readonly CoreRecord[] {
   const turn = history.lastTurn()
   const open = turn && turn.ended_at === undefined ? turn : undefined
@@ -85,6 +89,8 @@ export function repairOf(
   const step = history.openStep()
   const at = { turn_id, step: step?.step ?? turn?.steps ?? 0 }
   const open_calls = history.openCalls()
+  // All calls of an answer are decided about before the first of them runs.
+  const none_ran = open_calls.some(({ call, begun }) => !begun && waited.includes(call.id))
   // Clients close a message with its first result: no call may come after that.
   const begins = open_calls.flatMap(({ call, begun }): CoreRecord[] =>
     begun ? [] : [{ type: 'tool.begin', ...at, tool_call_id: call.id, tool_name: call.name, args: argumentsOf(call.arguments) }]
@@ -95,7 +101,7 @@ export function repairOf(
       ...at,
       tool_call_id: call.id,
       tool_name: call.name,
-      content: [{ type: 'text', text: interruptedResult }],
+      content: [{ type: 'text', text: none_ran ? neverBegun : interruptedResult }],
       is_error: true,
       ...(notes.has(call.id) ? { note: notes.get(call.id) } : {}),
       synthetic: true

@@ -137,12 +137,14 @@ export default definePack({
       async recover(agent) {
         try {
           const history = await histories()?.of(agent)
-          if (!history) return
+          if (!history) return []
           const alive = new Set(openOf(agent.session).map(({ id }) => id))
           const dead = (await history.track(openRequests)).value.filter(({ id }) => !alive.has(id))
-          if (dead.length > 0) await history.append(...dead.map(whose => endRecord.of({ ...whose, how: 'withdrawn' })))
+          if (dead.length > 0) await history.append(...dead.map(({ kind, id }) => endRecord.of({ kind, id, how: 'withdrawn' })))
+          return dead.flatMap(({ call }) => call ?? [])
         } catch (error) {
           ctx.log.error({ err: error, session_id: agent.session.id }, 'requests of an earlier process could not be closed')
+          return []
         }
       }
     }

@@ -24,14 +24,17 @@ export const endRecord = defineRecord(
 export interface OpenRequest {
   readonly kind: string
   readonly id: string
+  /** That waits for it. */
+  readonly call?: string
 }
 
 /** Of a request that is on record; approvals of older journals have it inside only. */
 function idOf(record: HistoryRecord): OpenRequest | undefined {
-  if (requestRecord.is(record)) return { kind: record.kind, id: record.id }
-  const { approval_id } = (record.request ?? {}) as { readonly approval_id?: unknown }
+  const { approval_id, tool_call_id } = (record.request ?? {}) as { readonly approval_id?: unknown; readonly tool_call_id?: unknown }
+  const call = typeof tool_call_id === 'string' ? { call: tool_call_id } : {}
+  if (requestRecord.is(record)) return { kind: record.kind, id: record.id, ...call }
   const isOlder = record.type === requestRecord.type && record.kind === 'approval' && typeof approval_id === 'string'
-  return isOlder ? { kind: record.kind as string, id: approval_id } : undefined
+  return isOlder ? { kind: record.kind as string, id: approval_id, ...call } : undefined
 }
 
 /** Requests without an end. */

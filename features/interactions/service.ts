@@ -40,10 +40,10 @@ export interface Interactions {
     answer: Static<A>
   ): Promise<string>
   /**
-   * Ends the requests that a dead process left open as withdrawn. Called while the agent is opened, before its turn is closed. Never
-   * rejects.
+   * Ends the requests that a dead process left open as withdrawn, and answers the tool calls that waited for them. Called while the agent is
+   * opened, before its turn is closed. Never rejects.
    */
-  recover(agent: AgentHost): Promise<void>
+  recover(agent: AgentHost): Promise<readonly string[]>
 }
 
 export const Interactions = serviceToken<Interactions>('interactions')

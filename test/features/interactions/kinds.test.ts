@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { appendFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import config from '../../../features/config/pack.ts'
 import { HistoryStates } from '../../../features/history/index.ts'
 import {
   AlreadyResolved,
@@ -18,13 +19,17 @@ import {
 } from '../../../features/interactions/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
-import { abortSession } from '../../../features/prompts/index.ts'
+import permissions from '../../../features/permissions/pack.ts'
+import { abortSession, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSnapshot } from '../../../features/session-views/index.ts'
 import { readSession, SessionBusy, Sessions } from '../../../features/sessions/index.ts'
-import { type ToolOutcome, ToolRunner } from '../../../features/tools/index.ts'
+import { type Tool, type ToolOutcome, ToolRunner, Tools } from '../../../features/tools/index.ts'
+import toolsPack from '../../../features/tools/pack.ts'
 import { checker, defineEvent, definePack, defineRoute, errorSpec, invalid, type Static, Type } from '../../../kernel/index.ts'
+import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { copyOfHome, insider, type Started, type StartOptions, startAgent, wireFile, wireOf } from '../agent/start.ts'
+import { scripted } from '../tools/fakes.ts'
 
 const QuestionMissing = errorSpec('question_missing', 40405, 'question not found')
 const QuestionExpired = errorSpec('question_expired', 41099, 'the question timed out', 200, NotResolved)
@@ -123,6 +128,9 @@ async function start(t: Parameters<typeof startAgent>[0], options: StartOptions 
   })
   return { ...server, llm, params: { session_id: server.session_id } }
 }
+
+const toolPack = (...tools: readonly Tool[]) =>
+  definePack({ name: 'some-tools', setup: ctx => tools.forEach(tool => void ctx.contribute(Tools, tool)) })
 
 /** Does something as soon as a record of this type is taken, before it is on disk. */
 const onRecord = (type: string, act: () => void) =>
@@ -250,6 +258,35 @@ test('a question that a killed server left open is dismissed when its session is
   )
 })
 
+test('the model is told that no call ran when a killed server was still asking about one, and that they may have run when it was not', async t => {
+  for (const hasMode of [false, true]) {
+    const latched = latch()
+    t.after(() => latched.open())
+    const open = scripted({ name: 'Open', run: () => latched.opened.then(() => ({ output: 'late' })) })
+    const calls = toolCalls({ id: 'c1', name: 'Open' }, { id: 'c2', name: 'Write' })
+    const packs = [config, toolsPack, permissions, interactions, toolPack(open, scripted({ name: 'Write' }))]
+    const first = await startAgent(t, scriptedLlm(calls), { packs })
+    await first.call(submitPrompt, {
+      params: { session_id: first.session_id },
+      body: { content: [{ type: 'text', text: 'go' }], permission_mode: hasMode ? 'yolo' : 'manual' }
+    })
+    await first.waitFor(({ type }) => type === (hasMode ? 'tool.result' : 'event.approval.requested'))
+    await first.call(readSnapshot, { params: { session_id: first.session_id } }) // answers when all events are on disk
+
+    const llm = scriptedLlm('on')
+    const home = await copyOfHome(first.home)
+    const server = await startAgent(t, llm, { home, session_id: first.session_id, packs })
+    await server.prompt('go on')
+    await server.waitFor(({ type }) => type === 'prompt.completed')
+
+    const results = JSON.stringify(llm.requests[0]?.messages.filter(({ role }) => role === 'tool'))
+    assert.deepEqual([/had no effect/.test(results), /may or may not have had an effect/.test(results)], [!hasMode, hasMode], results)
+    await server.stop()
+    latched.open()
+    await first.stop()
+  }
+})
+
 test('when the pack of the kind leaves, its open questions are withdrawn and the turn goes on', async t => {
   const server = await start(t)
   await server.prompt('choose')
@@ -287,7 +324,7 @@ test('a server that does not own the session takes no answer', async t => {
 })
 
 test('recovery ends what a dead process left, and nothing that somebody waits for', async t => {
-  let recover = async (_session_id: string) => {}
+  let recover = async (_session_id: string): Promise<unknown> => undefined
   const spy = definePack({
     name: 'spy',
     needs: { interactions: Interactions, sessions: Sessions },
