@@ -467,6 +467,27 @@ test('hooks hear of subagents, tasks and their ends', async t => {
   )
 })
 
+test('hooks hear that an agent was ended by the abort of the turn that waited for it', async t => {
+  const log = join(await freshDir(), 'heard')
+  const [working, held] = [latch(), latch()]
+  t.after(() => held.open())
+  const args = { prompt: 'look', description: 'a look', subagent_type: 'explore' }
+  const llm = scriptedLlm(({ messages }) => {
+    if (!JSON.stringify(messages).includes('"look"')) return toolCalls({ id: 'a', name: 'Agent', args })
+    working.open()
+    return [{ type: 'wait', until: held.opened }]
+  })
+  const agent = await start(t, llm, [{ event: 'SubagentStop', command: `cat >> ${log}` }], [...everything, tasks, subagents])
+  await agent.prompt('go')
+  await working.opened
+  await agent.call(abortSession, { params: { session_id: agent.session_id } })
+  await agent.waitFor(event => event.type === 'prompt.aborted')
+  await agent.kernel.stop()
+
+  const { agent_id, agent_name, status } = JSON.parse(await readFile(log, 'utf8'))
+  assert.deepEqual([agent_id, agent_name, status], ['agent-0', 'explore', 'cancelled'])
+})
+
 test('hooks hear before and after the context is made smaller', async t => {
   const log = join(await freshDir(), 'heard')
   const heard = (event: string, matcher: string) => ({ event, matcher, command: `cat >> ${log}` })
