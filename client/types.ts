@@ -525,6 +525,7 @@ export interface FilePart {
   size: number
 }
 export interface ActivateSessionSkillData {
+  /** false: a hook blocked it */
   activated: boolean
   skill_name: string
 }

@@ -48,7 +48,7 @@ export const activateSkill = defineRoute({
     args: Type.Optional(Type.String()),
     attachments: Type.Optional(Type.Array(MediaPart, { description: 'images, videos and files' }))
   }),
-  data: Type.Object({ activated: Type.Boolean(), skill_name: Type.String() }),
+  data: Type.Object({ activated: Type.Boolean({ description: 'false: a hook blocked it' }), skill_name: Type.String() }),
   errors: [
     SessionMissing,
     SessionBusy,

@@ -108,7 +108,8 @@ export default definePack({
       const { prompt_id, status } = await agent.submit({ content, origin: text.origin })
       // Where a turn runs, it takes the skill with its next step; where that has just ended, the skill gets the next turn.
       if (status === 'queued') await agent.steer([prompt_id]).catch(() => undefined)
-      return { activated: true, skill_name: skill.name }
+      const blocked = (await histories.of(host)).prompt(prompt_id)?.status === 'blocked'
+      return { activated: !blocked, skill_name: skill.name }
     })
   }
 })

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { TurnHooks } from '../../../features/agent/index.ts'
 import config from '../../../features/config/pack.ts'
 import files from '../../../features/files/pack.ts'
 import interactions from '../../../features/interactions/pack.ts'
@@ -19,7 +20,7 @@ import { readTranscript, readUserMessages } from '../../../features/transcript/i
 import transcript from '../../../features/transcript/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
-import { definePack } from '../../../kernel/index.ts'
+import { definePack, type Pack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
@@ -38,10 +39,15 @@ interface Scene extends Started {
 const front = (name: string, more = '') => `---\nname: ${name}\ndescription: Does ${name}\n${more}---\n`
 
 /** `toml`: the user's configuration; default: there is no pack for it. */
-async function start(t: TestContextLike, llm: ScriptedLlm = scriptedLlm('ok', 'ok', 'ok', 'ok'), toml?: string): Promise<Scene> {
+async function start(
+  t: TestContextLike,
+  llm: ScriptedLlm = scriptedLlm('ok', 'ok', 'ok', 'ok'),
+  toml?: string,
+  more: readonly Pack[] = []
+): Promise<Scene> {
   const home = await freshDir()
   if (toml !== undefined) await writeFile(join(home, 'config.toml'), toml, { mode: 0o600 })
-  const scene = await startAgent(t, llm, { home, packs: toml === undefined ? packs : [config, ...packs] })
+  const scene = await startAgent(t, llm, { home, packs: [...(toml === undefined ? [] : [config]), ...packs, ...more] })
   const params = { session_id: scene.session_id }
   await mkdir(join(scene.cwd, '.git'))
   return {
@@ -208,6 +214,31 @@ test('an activation runs a turn with the text of the skill, its arguments filled
   assert.equal(session.title, '/greet "Ann & Bob" warmly')
   const undone = await scene.call(undoSession, { params: { session_id: scene.session_id }, body: {} })
   assert.deepEqual([undone.code, undone.data.messages.items.length], [0, 0])
+})
+
+test('a skill that a hook blocks is told as not activated, whether it was to begin a turn or to join one', async t => {
+  const guard = definePack({
+    name: 'guard',
+    needs: { hooks: TurnHooks },
+    setup: (ctx, { hooks }) =>
+      ctx.tap(hooks.beforePrompt, ({ origin }) => (origin.kind === 'user' ? undefined : { event: 'Guard', reason: 'no' }))
+  })
+  const held = latch()
+  t.after(() => held.open())
+  const scene = await start(
+    t,
+    scriptedLlm([
+      { type: 'wait', until: held.opened },
+      { type: 'text', text: 'ok' }
+    ]),
+    undefined,
+    [guard]
+  )
+  await scene.skill('.svc-code/skills/greet.md', 'Greet.')
+  const blocked = { activated: false, skill_name: 'greet' }
+  assert.deepEqual((await scene.activate('greet')).data, blocked)
+  await scene.prompt('one')
+  assert.deepEqual((await scene.activate('greet')).data, blocked)
 })
 
 test('a skill that the user called is the last prompt again when what came behind it was taken back', async t => {
