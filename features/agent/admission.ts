@@ -1,7 +1,7 @@
 /** How prompts and notices come in: recorded, then begun at once, given to the running turn, or left to wait. */
 import { AppError } from '../../kernel/index.ts'
 import type { History, WirePart } from '../history/index.ts'
-import { SessionBusy } from '../sessions/index.ts'
+import { type AgentHost, SessionBusy } from '../sessions/index.ts'
 import type { AgentBinding } from './binding.ts'
 import type { AgentDeps } from './deps.ts'
 import { sentParts } from './media.ts'
@@ -12,6 +12,7 @@ import { startRecords } from './turn-records.ts'
 import type { Turns } from './turns.ts'
 
 interface AdmissionParts {
+  readonly host: AgentHost
   readonly history: History
   readonly deps: AgentDeps
   readonly binding: AgentBinding
@@ -20,21 +21,24 @@ interface AdmissionParts {
 
 /** One after the other: whoever calls sees to that. */
 export class Admission {
+  readonly #host: AgentHost
   readonly #history: History
   readonly #deps: AgentDeps
   readonly #binding: AgentBinding
   readonly #turns: Turns
 
-  constructor({ history, deps, binding, turns }: AdmissionParts) {
+  constructor({ host, history, deps, binding, turns }: AdmissionParts) {
+    this.#host = host
     this.#history = history
     this.#deps = deps
     this.#binding = binding
     this.#turns = turns
   }
 
-  /** Throws PromptInUse, PromptCompleted when there is a prompt of this id. */
+  /** Throws PromptInUse, PromptCompleted when an agent of the session that is open has a prompt of this id: who aborts it names no agent. */
   check(prompt_id: string): void {
-    const known = this.#history.prompt(prompt_id)
+    const others = this.#host.session.agents().map(agent => this.#deps.engines.get(agent)?.prompt(prompt_id))
+    const known = this.#history.prompt(prompt_id) ?? others.find(prompt => prompt !== undefined)
     if (known && ['queued', 'steered', 'running'].includes(known.status)) throw new AppError(PromptInUse)
     if (known) throw new AppError(PromptCompleted, { data: { aborted: false } })
   }

@@ -62,7 +62,7 @@ export class AgentEngine implements Agent {
     this.#emit = emit
     this.#binding = binding
     this.#turns = turns
-    this.#admission = new Admission({ history, deps, binding, turns })
+    this.#admission = new Admission({ host, history, deps, binding, turns })
     this.#waiting = new WaitingPrompts(history, turns)
   }
 
@@ -137,7 +137,11 @@ export class AgentEngine implements Agent {
   }
 
   knows(prompt_id: string): boolean {
-    return this.#history.prompt(prompt_id) !== undefined
+    return this.prompt(prompt_id) !== undefined
+  }
+
+  prompt(prompt_id: string): ReturnType<History['prompt']> {
+    return this.#history.prompt(prompt_id)
   }
 
   checkPromptId(prompt_id: string): void {

@@ -1,5 +1,6 @@
 /** What an agent's engine needs from outside. */
 import type { Accounts, Collection, Logger, Operator } from '../../kernel/index.ts'
+import type { History } from '../history/index.ts'
 import type { Llm } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ToolRunner } from '../tools/index.ts'
@@ -18,8 +19,8 @@ export interface AgentDeps {
   readonly accounts: Accounts
   readonly operator: Operator
   readonly emit: (agent: AgentHost) => AgentEmit
-  /** Engines that are at work announce themselves here, so that events of records find them. */
-  readonly engines: WeakMap<AgentHost, { tell(event: AgentRecordEvent): void }>
+  /** Engines that are at work announce themselves here: events of records, and who takes a prompt, find those of a session. */
+  readonly engines: WeakMap<AgentHost, { tell(event: AgentRecordEvent): void; readonly prompt: History['prompt'] }>
   /** Whether the next turn of an agent that is being opened begins at once. */
   readonly goesOn: WeakMap<AgentHost, () => boolean>
   /** Withdraws the requests to the human that a dead process left open; answers the calls that waited for them. */

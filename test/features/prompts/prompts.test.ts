@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openSide } from '../../../features/fork/index.ts'
+import fork from '../../../features/fork/pack.ts'
 import { Llm, ModelUnresolved, NoProvider } from '../../../features/llm/index.ts'
 import { Permissions } from '../../../features/permissions/index.ts'
 import { abortPrompt, abortSession, listPrompts, steerPrompt, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
@@ -197,6 +199,28 @@ test('a prompt that waits for another agent is steered into the turn of that one
   const steered = agent.events.find(({ type }) => type === 'prompt.steered')
   assert.deepEqual((steered?.payload as { promptIds?: string[] } | undefined)?.promptIds, [side])
   more.open()
+})
+
+test('a prompt id is good for one agent of a session: whoever aborts by it names none', async t => {
+  const llm = scriptedLlm('main', [{ type: 'wait', until: latch().opened }])
+  const agent = await startAgent(t, llm, { packs: [fork] })
+  const params = { session_id: agent.session_id }
+  await agent.prompt('one', { prompt_id: 'first' })
+  await agent.settled(1)
+  const { agent_id } = (await agent.call(openSide, { params })).data
+  const codes = (prompt_id: string) =>
+    Promise.all(
+      [agent_id, 'main'].map(async to =>
+        agent.call(submitPrompt, { params, body: { content: text('two'), prompt_id, agent_id: to } }).then(({ code }) => code)
+      )
+    )
+
+  assert.deepEqual(await codes('first'), [40903, 40903])
+  assert.deepEqual((await codes('second')).sort(), [0, 40927], 'of two that come at once the first counts')
+  await llm.arrived(1)
+  assert.deepEqual((await agent.call(abortPrompt, { params: { ...params, prompt_id: 'second' } })).data, { aborted: true })
+  await agent.settled(2)
+  assert.deepEqual(await codes('second'), [40903, 40903])
 })
 
 test('a prompt with an id that is used up changes nothing: its overrides come after that check', async t => {
