@@ -31,12 +31,22 @@ export default definePack({
       return { session, host, agent: host && (await agents.of(host)), history: host && (await histories.of(host)) }
     }
 
+    /** The window of the default model, which the first prompt of a session will have. */
+    const defaultWindow = () => {
+      try {
+        const model = llm()?.resolve()
+        return model && (model.max_input_size ?? model.max_context_size)
+      } catch {
+        return undefined // the prompt that needs a model reports what is missing
+      }
+    }
+
     const views: SessionViews = {
       async status(session_id) {
         const { session, host, agent } = await open(session_id)
         const usage = agent?.usage()
         const model = agent?.settings().model
-        const max = usage?.max_context_tokens
+        const max = usage ? usage.max_context_tokens : defaultWindow()
         const context_tokens = usage?.context_tokens ?? 0
         const last_failure = agent?.lastFailure()
         return {
@@ -68,6 +78,7 @@ export default definePack({
       const last_failure = agent?.lastFailure()
       const page = history && messages()?.newest(history, session_id, snapshotMessages, agent?.active()?.prompt_id)
       const usage = agent?.usage()
+      const max = usage ? usage.max_context_tokens : defaultWindow()
       const cost = totalCost(history?.usageByModel() ?? {}, alias => llm()?.price(alias))
       const object = sessions.object(session_id, {
         model: agent?.settings().model ?? '',
@@ -78,7 +89,7 @@ export default definePack({
           cache_creation_tokens: usage?.total.inputCacheCreation ?? 0,
           context_tokens: usage?.context_tokens ?? 0,
           turn_count: usage?.turn_count ?? 0,
-          ...(usage?.max_context_tokens === undefined ? {} : { context_limit: usage.max_context_tokens }),
+          ...(max === undefined ? {} : { context_limit: max }),
           ...(cost === undefined ? {} : { total_cost_usd: cost })
         }
       })

@@ -1,9 +1,10 @@
 /** What a session has used and cost, in its snapshot. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Llm, type ModelPrice } from '../../../features/llm/index.ts'
+import { Llm, type ModelPrice, NoProvider } from '../../../features/llm/index.ts'
 import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
+import { AppError } from '../../../kernel/index.ts'
 import { stub, type TestContextLike } from '../../../kernel/testing.ts'
 import { type Reply, scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { startAgent } from '../agent/start.ts'
@@ -68,4 +69,22 @@ test('each kind of token is counted for itself; more than the window holds is a 
   assert.deepEqual([input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens], [150_000, 5, 3, 2])
   const { context_tokens, max_context_tokens, context_usage } = (await agent.call(readStatus, { params })).data
   assert.deepEqual([context_tokens > 150_000, max_context_tokens, context_usage], [true, 100_000, 1])
+})
+
+test('before its first prompt a session has the window of the default model, empty; without a model it has none', async t => {
+  const { llm } = scriptedLlm('done')
+  let model = true
+  const resolve = (alias?: string) => {
+    if (model) return llm.resolve(alias)
+    throw new AppError(NoProvider)
+  }
+  const agent = await startAgent(t, { ...scriptedLlm('done'), pack: stub(Llm, { ...llm, resolve }) })
+  const params = { session_id: agent.session_id }
+  const window = async () => {
+    const { max_context_tokens, context_usage } = (await agent.call(readStatus, { params })).data
+    return [max_context_tokens, context_usage, (await agent.call(readSnapshot, { params })).data.session.usage.context_limit]
+  }
+  assert.deepEqual(await window(), [100_000, 0, 100_000])
+  model = false
+  assert.deepEqual(await window(), [undefined, undefined, undefined])
 })
