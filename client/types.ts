@@ -1610,7 +1610,7 @@ export interface CreateProviderRequest {
   /** Empty: none */
   api_key?: string
   type: ProviderType
-  /** Trimmed; no placeholder of an environment variable */
+  /** Trimmed; empty: none; no placeholder of an environment variable */
   base_url?: string
   /** One of models[].model */
   default_model?: string
@@ -3353,7 +3353,7 @@ export interface ReplaceProviderRequest {
   /** Omitted: kept; empty: cleared; else replaced */
   api_key?: string
   type: ProviderType
-  /** Trimmed; no placeholder of an environment variable */
+  /** Trimmed; empty: none; no placeholder of an environment variable */
   base_url?: string
   /** One of models[].model */
   default_model?: string

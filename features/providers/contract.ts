@@ -92,9 +92,8 @@ const fields = {
   type: ProviderType,
   base_url: Type.Optional(
     Type.String({
-      minLength: 1,
       examples: ['https://models.example/v1'],
-      description: 'Trimmed; no placeholder of an environment variable'
+      description: 'Trimmed; empty: none; no placeholder of an environment variable'
     })
   ),
   default_model: Type.Optional(Type.String({ minLength: 1, description: 'One of models[].model' })),

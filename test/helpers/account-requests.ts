@@ -21,7 +21,6 @@ export const badForms: readonly (readonly [string, object, string])[] = [
   ['a placeholder as URL', { base_url: placeholder }, 'base_url'],
   ['a placeholder in the URL', { base_url: `https://h.example/${placeholder}/` }, 'base_url'],
   ['a URL that is no text', { base_url: ['https://h.example'] }, 'base_url'],
-  ['an empty URL', { base_url: '' }, 'base_url'],
   ['a default model that is not listed', { default_model: 'n' }, 'default_model'],
   ['a default model by its alias', { default_model: 'a/m' }, 'default_model'],
   ['no models', { models: undefined }, 'models'],

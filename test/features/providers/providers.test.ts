@@ -287,6 +287,19 @@ test('the key is kept, replaced or cleared', async t => {
   assert.deepEqual(await keyAfter({ api_key: '' }), [false, 'unconfigured', undefined])
 })
 
+test('an empty base_url is none, as a form without one sends it', async t => {
+  const { rest, file } = await start(t)
+  const { id: _, ...form } = body('p', { base_url: 'https://models.example/v1' })
+  const stored = async () => ((await file()).providers as Record<string, { base_url?: string }>).p?.base_url
+
+  assert.equal((await rest.json('POST', '/api/v1/providers', { ...form, id: 'p', base_url: '' })).status, 201)
+  assert.equal(await stored(), undefined)
+  await rest.json('PUT', '/api/v1/providers/p', form)
+  assert.equal(await stored(), 'https://models.example/v1')
+  const { code, data } = await rest.json('PUT', '/api/v1/providers/p', { ...form, base_url: '' })
+  assert.deepEqual([code, 'base_url' in (data as { provider: object }).provider, await stored()], [0, false, undefined])
+})
+
 test('a rename migrates aliases, defaults and the pool in one save', async t => {
   const { call, file, events } = await start(t, { toml: hand })
 
