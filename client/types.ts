@@ -2620,6 +2620,8 @@ export interface Task {
   subagent_type?: string
   /** the tool call that started it */
   parent_tool_call_id?: string
+  /** false: the call that started it waits for it, or waited to its end */
+  run_in_background: boolean
   /** end of its output */
   output_preview?: string
   /** length of output_preview in UTF-8 */

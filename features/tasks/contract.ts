@@ -101,6 +101,7 @@ export const TaskObject = named(
     agent_id: Text,
     subagent_type: Text,
     parent_tool_call_id: Type.Optional(Type.String({ description: 'the tool call that started it' })),
+    run_in_background: Type.Boolean({ description: 'false: the call that started it waits for it, or waited to its end' }),
     output_preview: Type.Optional(Type.String({ description: 'end of its output' })),
     output_bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'length of output_preview in UTF-8' }))
   })

@@ -32,7 +32,8 @@ export function taskObject({ info, agent, tool_call_id }: TaskView): TaskObject 
     ...(info.kind === 'agent'
       ? { model: info.model, thinking_effort: info.thinkingEffort, agent_id: info.agentId, subagent_type: info.subagentType }
       : {}),
-    parent_tool_call_id: caller
+    parent_tool_call_id: caller,
+    run_in_background: info.detached ?? false
   }
 }
 

@@ -169,6 +169,21 @@ test('a task in the foreground is listed and tells nothing; detached it releases
   assert.deepEqual((await scene.call(detachTask, { params: task })).data, { detached: false, status: 'completed' })
 })
 
+test('a task says whether it is in the background, also when it is over', async t => {
+  const scene = await startTasks(t, scriptedLlm('noted'))
+  const [stays, moves, begins] = [await scene.hold(), await scene.hold(), await scene.hold({ background: true })]
+  const shown = async () => {
+    const { items } = (await scene.call(listTasks, { params: params(scene), query: {} })).data
+    return [stays, moves, begins].map(({ task }) => items.find(({ id }) => id === task.id)?.run_in_background)
+  }
+  assert.deepEqual(await shown(), [false, false, true])
+
+  await scene.call(detachTask, { params: { ...params(scene), task_id: moves.task.id } })
+  for (const held of [stays, moves, begins]) held.end()
+  await idle(scene, 1)
+  assert.deepEqual(await shown(), [false, true, true])
+})
+
 test('a task that ends in the foreground stays listed and is told to nobody; the abort of its turn stops it', async t => {
   const scene = await startTasks(t, scriptedLlm('ok'))
   const first = await scene.hold({ description: 'first' })
