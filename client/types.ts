@@ -3288,7 +3288,7 @@ export interface ReadFileData {
 }
 export interface ReadGitStatusBody {
   /**
-   * only entries at these paths and below them
+   * only entries at these paths and below them; empty: all
    *
    */
   paths?: string[]

@@ -21,7 +21,9 @@ export const readGitStatus = defineRoute({
   summary: 'Branch, changed files and pull request of the workspace',
   body: Type.Object(
     {
-      paths: Type.Optional(Type.Array(Type.String(), { maxItems: 10_000, description: 'only entries at these paths and below them' })),
+      paths: Type.Optional(
+        Type.Array(Type.String(), { maxItems: 10_000, description: 'only entries at these paths and below them; empty: all' })
+      ),
       runtime_id: runtime
     },
     { default: {} }

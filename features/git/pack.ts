@@ -48,7 +48,7 @@ export default definePack({
       const status = await statusOf(repository, false, input.signal)
       const { additions, deletions } = await lineCounts(repository, status, input.signal)
       const { branch, ahead, behind, entries } = status
-      const shown = paths ? await below(paths, entries) : entries
+      const shown = paths?.length ? await below(paths, entries) : entries
       const pullRequest = (await asked).get(cwd)?.pull_request ?? null
       return { branch, ahead, behind, entries: Object.fromEntries(shown), additions, deletions, pullRequest }
     })
