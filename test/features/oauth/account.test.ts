@@ -118,7 +118,7 @@ test('user information is mapped; what is missing is empty, what is optional is 
       createdTime: '2026-01-01T00:00:00Z'
     }
   })
-  const bare = { userId: 'user-1', nickname: '', status: '', region: '', userLevel: '', userLevelName: '', domain: '', domainName: '' }
+  const bare = { userId: 'user-1', nickname: '', status: '', region: '', userLevel: 0, userLevelName: '', domain: 0, domainName: '' }
   assert.deepEqual((await call(readUserInfo, { query })).data, { kind: 'ok', userInfo: bare })
 })
 
