@@ -176,7 +176,7 @@ export class TranscriptIndex {
 
 export const indexState: StateSpec<TranscriptIndex> = {
   name: 'transcript',
-  version: 3,
+  version: 4,
   initial: () => new TranscriptIndex(),
   // Positions are known only once a record is on disk; and nobody sees what the disk may still refuse.
   records: recordTypes(),

@@ -1,4 +1,4 @@
-/** Approvals and questions as a transcript shows them: camelCase, from what is on record. Pure. */
+/** Approvals and questions as a transcript shows them, from what is on record: camelCase; questions also as their event has them. Pure. */
 import { approvals, type interactionEnded, type interactionRequested } from '../interactions/index.ts'
 import { questions } from '../questions/index.ts'
 import type { Interaction } from './shapes.ts'
@@ -10,11 +10,12 @@ type Fields = Readonly<Record<string, unknown>>
 const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {})
 const camel = (key: string): string => key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-/** Deep, with keys in camelCase. */
-function shown(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(shown)
+/** Deep, with keys in camelCase, and as they are. */
+function shown(value: unknown, both = false): unknown {
+  if (Array.isArray(value)) return value.map(each => shown(each, both))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [camel(key), shown(each)]))
+  const keys = (key: string) => (both ? [key, camel(key)] : [camel(key)])
+  return Object.fromEntries(Object.entries(value).flatMap(([key, each]) => keys(key).map(name => [name, shown(each, both)])))
 }
 
 /** A request, and the turn it belongs to. */
@@ -25,13 +26,20 @@ export function requestOf({ kind, id, agent_id, request }: Requested): {
   const { tool_input_display: display, approval_id: _approval, question_id: _question, ...fields } = fieldsOf(request)
   const { tool_call_id, turn_id } = fields
   const whose = agent_id === undefined ? {} : { agentId: agent_id }
+  const isQuestion = kind === questions.name
   const interaction: Interaction = {
     interactionId: id,
     interactionKind: kind,
     ...(typeof tool_call_id === 'string' ? { toolCallId: tool_call_id } : {}),
     state: 'pending',
     // A display has the form that events give it.
-    request: { id, ...whose, ...(shown(fields) as object), ...(display === undefined ? {} : { display }) }
+    request: {
+      id,
+      ...(isQuestion ? { question_id: id } : {}),
+      ...whose,
+      ...(shown(fields, isQuestion) as object),
+      ...(display === undefined ? {} : { display })
+    }
   }
   return { interaction, turn: typeof turn_id === 'number' ? turn_id : undefined }
 }
@@ -39,7 +47,9 @@ export function requestOf({ kind, id, agent_id, request }: Requested): {
 /** Of the session whose transcript has it: the journal of a fork has requests that were made in its source. */
 export function inSession(session_id: string, interaction: Interaction): Interaction {
   const request = fieldsOf(interaction.request)
-  return request.sessionId === undefined ? interaction : { ...interaction, request: { ...request, sessionId: session_id } }
+  if (request.sessionId === undefined) return interaction
+  const whose = { sessionId: session_id, ...(request.session_id === undefined ? {} : { session_id }) }
+  return { ...interaction, request: { ...request, ...whose } }
 }
 
 /** How it ended. */

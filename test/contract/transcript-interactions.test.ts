@@ -36,6 +36,12 @@ test('an interaction says who asks, and an undo that takes it out tells clients 
   const [asked] = (await page()).interactions
   assert.equal(asked?.interactionId, payload.question_id)
   assert.deepEqual([asked?.request?.sessionId, asked?.request?.agentId], [id, 'main'])
+  // A client of the event reads it as well.
+  const request = asked?.request ?? {}
+  for (const key of ['question_id', 'session_id', 'tool_call_id', 'turn_id', 'created_at']) assert.equal(request[key], payload[key], key)
+  const [item] = request.questions as readonly Readonly<Record<string, unknown>>[]
+  assert.deepEqual({ ...item, ...payload.questions[0] }, item)
+  assert.deepEqual([item?.allow_other, item?.allowOther], [true, true])
 
   assert.equal((await rest.json('POST', `${session}:undo`, { count: 1 })).code, 0)
   assert.deepEqual((await page()).interactions, [])
@@ -60,18 +66,18 @@ test('what was asked before a fork is of the session that shows it: of the sourc
 
   const fork = (await rest.json('POST', `/api/v1/sessions/${id}:fork`)).data as { id: string }
 
-  const sessionsIn = (interactions: readonly Shown[]) => interactions.map(({ request }) => request?.sessionId)
+  const sessionsIn = (interactions: readonly Shown[]) => interactions.map(({ request }) => [request?.sessionId, request?.session_id])
   const page = async (session_id: string) => {
     const { data } = await rest.json('GET', `/api/v1/sessions/${session_id}/transcript?agent_id=main`)
     return sessionsIn((data as { interactions: Shown[] }).interactions)
   }
-  assert.deepEqual(await page(fork.id), [fork.id])
+  assert.deepEqual(await page(fork.id), [[fork.id, fork.id]])
   const client = await connect()
   await client.request('subscribe_v2', { session_id: fork.id, transcript: { '*': 'block' } })
   const { payload: reset } = await client.next('transcript.reset')
-  assert.deepEqual(sessionsIn(reset.snapshot.interactions), [fork.id])
-  assert.deepEqual(await page(fork.id), [fork.id], 'as long as it is loaded, too')
-  assert.deepEqual(await page(id), [id])
+  assert.deepEqual(sessionsIn(reset.snapshot.interactions), [[fork.id, fork.id]])
+  assert.deepEqual(await page(fork.id), [[fork.id, fork.id]], 'as long as it is loaded, too')
+  assert.deepEqual(await page(id), [[id, id]])
 })
 
 test('what a turn asked stays in the transcripts of clients when words that it streamed are taken back', async t => {
