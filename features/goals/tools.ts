@@ -3,7 +3,7 @@ import { AppError, oneOf, type Static, Type } from '../../kernel/index.ts'
 import { approvals, type Interactions, unattendedFailure } from '../interactions/index.ts'
 import type { PermissionMode, Permissions } from '../permissions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { type Tool, type ToolDisplay, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { MAX_OBJECTIVE } from './contract.ts'
 import type { GoalDriver } from './driver.ts'
 import type { Budget } from './goal.ts'
@@ -84,11 +84,15 @@ export function goalTools(ports: GoalToolPorts): readonly Tool[] {
 the user asks for work that goes on by itself. The user confirms it, unless the session runs in auto mode. One goal at a time.`,
     parameters: createParameters,
     source: 'builtin',
-    prepare(args: Static<typeof createParameters>, env) {
+    async prepare(args: Static<typeof createParameters>, env) {
       const { objective, completionCriterion: criterion, replace } = args
       const wanted = { objective, ...(criterion === undefined ? {} : { criterion }), ...(replace ? { replace } : {}) }
+      const mode = (await ports.permissions()?.mode(env.agent)) ?? 'manual'
+      const display = { kind: 'goal_start', objective, ...(criterion === undefined ? {} : { completionCriterion: criterion }), mode }
+      const description = `Start the goal: ${objective}`
       return {
-        description: `Start the goal: ${objective}`,
+        description,
+        ...(mode === 'auto' ? {} : { display }),
         accesses: [{ kind: 'change', thing }],
         async check() {
           const keeper = await keeperOf(env)
@@ -98,7 +102,7 @@ the user asks for work that goes on by itself. The user confirms it, unless the 
             throw AppError.is(error) ? new ToolRefusal(`${error.message}.`) : error
           }
         },
-        review: signal => review(args, env, signal, ports),
+        review: signal => review({ action: description, display }, env, signal, ports),
         run: () =>
           told(async () => {
             const keeper = await keeperOf(env)
@@ -175,13 +179,12 @@ const modes: readonly PermissionMode[] = ['manual', 'yolo', 'auto']
 
 /** The user decides whether a goal starts, and may switch the permission mode with it. Undefined: it may. */
 async function review(
-  { objective, completionCriterion }: Static<typeof createParameters>,
+  shown: { readonly action: string; readonly display: ToolDisplay },
   env: ToolEnv,
   signal: AbortSignal,
   { permissions, interactions }: GoalToolPorts
 ): Promise<ToolResult | undefined> {
-  const mode = await permissions()?.mode(env.agent)
-  if (mode === 'auto') return undefined
+  if ((await permissions()?.mode(env.agent)) === 'auto') return undefined
   const broker = interactions()
   if (!broker) return { output: 'A goal needs the consent of the user, but nobody can be asked on this server.', is_error: true }
   const end = await broker.ask(
@@ -191,13 +194,7 @@ async function review(
       turn_id: env.turn_id,
       tool_call_id: env.tool_call_id,
       tool_name: 'CreateGoal',
-      action: `Start the goal: ${objective}`,
-      display: {
-        kind: 'goal_start',
-        objective,
-        ...(completionCriterion === undefined ? {} : { completionCriterion }),
-        mode: mode ?? 'manual'
-      },
+      ...shown,
       labels: { approved: modes, rejected: [] }
     },
     signal

@@ -175,6 +175,8 @@ test('the user consents to a goal of the model, and may switch the mode with it'
   })
   await scene.waitFor(event => event.type === 'turn.ended' && (event.payload as { turnId: number }).turnId === 1)
   assert.deepEqual(turnsBy(scene), ['user', 'goal_continuation'])
+  const [begun] = scene.of('tool.call.started')
+  assert.deepEqual(begun?.display, tool_input_display, 'the call shows what the user consented to')
 })
 
 test('a goal that cannot be made is refused before anybody is asked', async t => {
