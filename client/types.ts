@@ -372,6 +372,7 @@ export type TaskInfo =
       kind: 'process'
       command: string
       pid: number
+      parentToolCallId?: string
       exitCode: number | null
     }
   | {

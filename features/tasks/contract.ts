@@ -35,6 +35,7 @@ export const TaskInfo = named(
       kind: Type.Literal('process'),
       command: Type.String(),
       pid: Type.Integer(),
+      parentToolCallId: Text,
       exitCode: nullable(Type.Integer({ description: 'null: it runs, or a signal ended it' }))
     }),
     Type.Object({

@@ -215,7 +215,7 @@ export class LiveTask implements Task {
 
   /** As it is now. */
   get info(): TaskInfo {
-    const { description, timeout_ms = 0, foreground_ms } = this.spec
+    const { description, timeout_ms = 0, foreground_ms, tool_call_id: parentToolCallId } = this.spec
     const facts = this.spec.facts()
     const { at = null, outcome } = this.#end ?? {}
     const limit = this.#detached ? timeout_ms : (foreground_ms ?? 0)
@@ -230,7 +230,8 @@ export class LiveTask implements Task {
       ...(outcome && this.silent ? { terminalNotificationSuppressed: true } : {}),
       ...(limit > 0 ? { timeoutMs: limit } : {})
     }
-    return facts.kind === 'process' ? { ...facts, ...own, exitCode: outcome?.exit_code ?? null } : { ...facts, ...own }
+    if (facts.kind !== 'process') return { ...facts, ...own }
+    return { ...facts, ...(parentToolCallId === undefined ? {} : { parentToolCallId }), ...own, exitCode: outcome?.exit_code ?? null }
   }
 
   get view(): TaskView {

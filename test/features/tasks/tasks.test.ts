@@ -43,6 +43,7 @@ test('a task in the background is told, listed and makes the session busy; its e
       kind: 'process',
       command: 'held',
       pid: 1,
+      parentToolCallId: 'call_1',
       taskId: task.id,
       description: 'build',
       status: 'running',
