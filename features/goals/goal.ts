@@ -117,7 +117,7 @@ export function snapshotOf(goal: Goal, now: number, cost: number | undefined): G
   return {
     goalId: goal.goal_id,
     objective: goal.objective,
-    completionCriterion: criterion,
+    ...(criterion === undefined ? {} : { completionCriterion: criterion }),
     status: goal.status,
     turnsUsed: used.turns,
     tokensUsed: used.tokens,
@@ -134,7 +134,7 @@ export function snapshotOf(goal: Goal, now: number, cost: number | undefined): G
       ...marks,
       overBudget: Object.values(marks).some(Boolean)
     },
-    terminalReason: reason
+    ...(reason === undefined ? {} : { terminalReason: reason })
   }
 }
 

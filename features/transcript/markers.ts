@@ -1,7 +1,7 @@
 /** What stands between turns: markers and references to tasks, as they follow from single records. Pure. */
 import { compactionBegun, compactionBlockRecorded, compactionCancelRecorded } from '../compaction/index.ts'
 import { cronFireRecorded } from '../cron/index.ts'
-import { goalSet } from '../goals/index.ts'
+import { goalSet, goalSnapshotOf } from '../goals/index.ts'
 import { coreRecord, type HistoryRecord, type Origin } from '../history/index.ts'
 import { planEntered, planLeft, planRevised } from '../plan/index.ts'
 import { swarmModeSet } from '../subagents/index.ts'
@@ -26,7 +26,8 @@ export function markersOf(record: HistoryRecord, position: number): readonly Op[
 /** One for each skill or command with which a turn began, behind it. */
 export function skillsOf(origin: Origin, position: number, at: string): readonly Op[] {
   const { kind, ...facts } = origin
-  const bundled = Array.isArray(origin.skillActivations) ? (origin.skillActivations as Payload[]) : []
+  const given = Array.isArray(origin.skillActivations) ? (origin.skillActivations as Payload[]) : []
+  const bundled = given.map(activation => ({ ...activation, trigger: 'user-slash' }))
   const one = kind === 'skill_activation' ? [facts] : kind === 'plugin_command' ? [{ ...facts, variant: 'plugin_command' }] : []
   return [...bundled, ...one].map((payload, index) => ({
     op: 'marker.upsert',
@@ -46,9 +47,10 @@ function payloadsOf(record: HistoryRecord): readonly (readonly [string, Payload]
   if (type === compactionCancelRecorded.type) return [['compaction', { phase: 'cancelled' }]]
   if (type === cronFireRecorded.type && cronFireRecorded.is(record)) return [['cron.fired', { ...record.origin, prompt: record.prompt }]]
   if (type === goalSet.type && goalSet.is(record)) {
-    const { goal, change } = record
+    const { goal, change, time = 0 } = record
     const shown = goal ? { objective: goal.objective, status: goal.status } : { status: 'cleared' }
-    return [['goal', { ...shown, ...(change ? { change } : {}) }]]
+    const snapshot = goal ? goalSnapshotOf(goal, time, goal.cost_usd) : null
+    return [['goal', { ...shown, snapshot, ...(change ? { change } : {}) }]]
   }
   if (type === planEntered.type && planEntered.is(record)) return [['plan.enter', { id: record.id, by: record.by }]]
   if (type === planLeft.type && planLeft.is(record)) return [['plan.exit', { id: record.id, how: record.how }]]
@@ -66,11 +68,13 @@ function payloadsOf(record: HistoryRecord): readonly (readonly [string, Payload]
     case 'context.undone':
       return [['undo', { ...(core.turns === undefined ? {} : { turns: core.turns }) }]]
     case 'warning':
-      return [['notice', { level: 'warning', event: 'warning', code: core.code, message: core.message }]]
-    case 'failed':
-      return [['notice', { level: 'error', event: 'error', code: core.code, message: core.message }]]
+      return [noticeOf('warning', { code: core.code, message: core.message })]
+    case 'failed': {
+      const { code, message, name, details, retryable } = core
+      return [noticeOf('error', { code, message, ...(name === undefined ? {} : { name }), ...(details ? { details } : {}), retryable })]
+    }
     case 'turn.ended':
-      return core.error ? [['notice', { level: 'error', event: 'error', code: core.error.code, message: core.error.message }]] : []
+      return core.error ? [noticeOf('error', core.error)] : []
     case 'message': {
       const { origin, content } = core
       if (origin?.kind === 'skill_activation' && origin.trigger === 'model-tool') {
@@ -85,6 +89,12 @@ function payloadsOf(record: HistoryRecord): readonly (readonly [string, Payload]
       return []
   }
 }
+
+/** `event`: what the event of this level says. */
+const noticeOf = (
+  level: 'error' | 'warning',
+  event: { readonly code: string; readonly message: string } & Payload
+): readonly [string, Payload] => ['notice', { level, event: { ...event }, code: event.code, message: event.message }]
 
 type Result = NonNullable<Extract<NonNullable<ReturnType<typeof coreRecord>>, { type: 'context.compacted' }>['result']>
 

@@ -298,7 +298,7 @@ export class TurnFold {
       ...(error ? { error: error.message } : {})
     })
     if (interrupt_reason !== 'user_cancelled') return
-    const payload = { turnId: turn.turnId, reason: interrupt_reason }
+    const payload = { turnId: turn.ordinal, reason: interrupt_reason }
     this.#put({
       op: 'marker.upsert',
       item: { kind: 'marker', markerId: `m${at}`, marker: 'interruption', payload, at: iso(time) }

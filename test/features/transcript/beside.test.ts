@@ -250,6 +250,35 @@ test('a turn that comes to wait for a compaction beside its steps leaves the sam
   )
 })
 
+test('markers of goals, faults, commands of the user and their interruptions say what the events of these say', async () => {
+  const origin = { kind: 'user', skillActivations: [{ activationId: 'a', skillName: 'greet' }] }
+  const error = { code: 'provider.api_error', message: 'no', details: { statusCode: 400 }, retryable: false }
+  const records = [
+    { type: 'goal.updated', goal: { ...goal, turns: 2 } },
+    { type: 'goal.updated', goal: null, change: { kind: 'lifecycle', actor: 'user' } },
+    { type: 'turn.started', turn_id: 7, origin },
+    { type: 'turn.ended', turn_id: 7, reason: 'cancelled', interrupt_reason: 'user_cancelled' },
+    { type: 'warning', code: 'w', message: 'mind' },
+    { type: 'failed', ...error },
+    { type: 'turn.started', turn_id: 8, origin: user },
+    { type: 'turn.ended', turn_id: 8, reason: 'failed', error }
+  ]
+  const { items } = await pageOf(sourceOf(records), { page_size: 5 })
+  const told = items.flatMap(item => (item.kind === 'marker' ? [[item.marker, item.payload] as const] : []))
+  const [[, set] = [], ...rest] = told
+  const { snapshot, ...shown } = set as { snapshot: { turnsUsed: number; objective: string } }
+  assert.deepEqual([shown, snapshot.turnsUsed, snapshot.objective], [{ objective: 'win', status: 'active' }, 2, 'win'])
+  const fault = ['notice', { level: 'error', event: error, code: error.code, message: 'no' }]
+  assert.deepEqual(rest, [
+    ['goal', { status: 'cleared', snapshot: null, change: { kind: 'lifecycle', actor: 'user' } }],
+    ['skill', { activationId: 'a', skillName: 'greet', trigger: 'user-slash' }],
+    ['interruption', { turnId: 7, reason: 'user_cancelled' }],
+    ['notice', { level: 'warning', event: { code: 'w', message: 'mind' }, code: 'w', message: 'mind' }],
+    fault,
+    fault
+  ])
+})
+
 test('what is before the first turn that is left comes with the page of the newest, never behind a cursor', async () => {
   const compaction = { type: 'compaction.begin', trigger: 'manual' }
   const undone = { type: 'context.undone', from: 0, context_tokens: 0 }
