@@ -213,6 +213,8 @@ export type TranscriptOp =
             trigger?: string
           } | null
         }
+        /** turn: one runs; absent: none ever did */
+        activity?: 'idle' | 'turn'
         agent?: TranscriptAgentState
       }
     }
@@ -228,6 +230,11 @@ export type TranscriptFrame =
       /** the whole text so far */
       text: string
       attachmentIds?: string[]
+      /** the origin as it is on record */
+      origin?: {
+        kind: string
+        [k: string]: unknown
+      }
       taskId?: string
     }
   | {
@@ -2669,6 +2676,8 @@ export interface TranscriptTurnHead {
   origin: TranscriptOrigin
   prompt?: string
   attachmentIds?: string[]
+  /** the prompt that began it */
+  triggerPromptId?: string
   /** ISO 8601, UTC */
   startedAt?: string
   /** ISO 8601, UTC */
@@ -2746,6 +2755,8 @@ export interface TranscriptTask {
   detached: boolean
   description?: string
   agentId?: string
+  model?: string
+  thinkingEffort?: string
   outputTail: string
   /** ISO 8601, UTC */
   startedAt?: string
@@ -2819,6 +2830,7 @@ export interface TranscriptAgentState {
     byModel?: {
       [k: string]: TokenUsage
     }
+    currentTurn?: TokenUsage
     total?: TokenUsage
   }
   contextTokens?: number
@@ -4376,6 +4388,8 @@ export interface TranscriptMeta {
       trigger?: string
     }
   }
+  /** turn: one runs; absent: none ever did */
+  activity?: 'idle' | 'turn'
   agent?: TranscriptAgentState
 }
 export interface TranscriptOpsFrame {
@@ -4418,6 +4432,8 @@ export interface TranscriptTurn {
   origin: TranscriptOrigin
   prompt?: string
   attachmentIds?: string[]
+  /** the prompt that began it */
+  triggerPromptId?: string
   /** ISO 8601, UTC */
   startedAt?: string
   /** ISO 8601, UTC */

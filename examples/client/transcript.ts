@@ -128,14 +128,16 @@ export class Transcript {
     return fits
   }
 
-  #merge({ goal, modes, agent }: Extract<TranscriptOp, { op: 'meta.merge' }>['meta']): void {
-    const { goal: oldGoal, modes: oldModes, agent: oldAgent } = this.meta
+  #merge({ goal, modes, activity, agent }: Extract<TranscriptOp, { op: 'meta.merge' }>['meta']): void {
+    const { goal: oldGoal, modes: oldModes, activity: oldActivity, agent: oldAgent } = this.meta
+    const nextActivity = activity ?? oldActivity
     const nextGoal = goal === null ? undefined : (goal ?? oldGoal)
     const set = Object.entries({ ...oldModes, ...modes }).filter(([, mode]) => mode !== null && mode !== undefined)
     const nextAgent = agent ? { ...oldAgent, ...agent } : oldAgent
     this.meta = {
       ...(nextGoal && { goal: nextGoal }),
       ...(set.length > 0 && { modes: Object.fromEntries(set) }),
+      ...(nextActivity && { activity: nextActivity }),
       ...(nextAgent && { agent: nextAgent })
     }
   }

@@ -106,7 +106,8 @@ export class Entities {
     const core = coreRecord(record)
     if (core) this.#core(core)
     const phase = phaseAfter(record, this.meta.agent?.phase, turn)
-    if (phase) this.#merge({ agent: { phase } })
+    const activity = core?.type === 'turn.started' ? 'turn' : core?.type === 'turn.ended' ? 'idle' : undefined
+    if (phase) this.#merge({ ...(activity ? { activity } : {}), agent: { phase } })
     return this.#ops
   }
 
@@ -165,6 +166,8 @@ export class Entities {
         break
       case 'turn.started': {
         const content = this.#contents.get(record.prompt_id ?? '')
+        const { currentTurn, ...usage } = this.meta.agent?.usage ?? {}
+        if (currentTurn) this.#merge({ agent: { usage } })
         if (record.prompt_id !== undefined) this.#changePrompt(record.prompt_id, { status: 'running' })
         if (content && isShownInput(record.origin)) for (const each of attachmentsOf(content, turnId(record.turn_id))) this.#attach(each)
         break
@@ -264,9 +267,9 @@ export class Entities {
   #subagent(record: HistoryRecord, at: string): void {
     const { spawned, started, suspended, completed, failed, stopped, detached } = subagentRecords
     if (spawned.is(record)) {
-      const { subagentId: agentId, taskId = agentId, description, subagentName, runInBackground } = record
+      const { subagentId: agentId, taskId = agentId, description, subagentName, runInBackground, model, thinkingEffort } = record
       const begun = { state: 'running', detached: runInBackground, agentId, outputTail: '' } as const
-      this.#task({ taskId, kind: 'subagent', ...begun, description: description ?? subagentName })
+      this.#task({ taskId, kind: 'subagent', ...begun, ...thinksWith({ model, thinkingEffort }), description: description ?? subagentName })
       return
     }
     if (!record.type.startsWith('subagent.')) return
@@ -294,7 +297,8 @@ export class Entities {
         objective,
         status,
         ...(criterion === undefined ? {} : { completionCriterion: criterion }),
-        ...(budget.tokens === undefined ? {} : { budgetUsed, budgetLimit: budget.tokens })
+        budgetUsed,
+        ...(budget.tokens === undefined ? {} : { budgetLimit: budget.tokens })
       }
     })
   }
@@ -313,8 +317,13 @@ export class Entities {
   }
 
   #spend(model: string, usage: Usage, isStep: boolean): void {
-    const { byModel = {}, total } = this.meta.agent?.usage ?? {}
-    const spent = { byModel: { ...byModel, [model]: sumUsage(byModel[model] ?? noUsage, usage) }, total: sumUsage(total ?? noUsage, usage) }
+    const { byModel = {}, total, currentTurn } = this.meta.agent?.usage ?? {}
+    const inTurn = this.meta.activity === 'turn' ? sumUsage(currentTurn ?? noUsage, usage) : currentTurn
+    const spent = {
+      byModel: { ...byModel, [model]: sumUsage(byModel[model] ?? noUsage, usage) },
+      total: sumUsage(total ?? noUsage, usage),
+      ...(inTurn ? { currentTurn: inTurn } : {})
+    }
     const contextTokens = usage.inputOther + usage.inputCacheRead + usage.inputCacheCreation + usage.output
     this.#merge({ agent: { usage: spent, ...(isStep && contextTokens > 0 ? { contextTokens } : {}) } })
   }
@@ -383,6 +392,7 @@ export class Entities {
 /** Null clears, what is absent stays, the fields of `agent` are merged. */
 function merged(meta: Meta, change: MetaChange): Meta {
   const { goal, modes, agent } = meta
+  const activity = change.activity ?? meta.activity
   const plan = change.modes?.plan === undefined ? modes?.plan : (change.modes.plan ?? undefined)
   const swarm = change.modes?.swarm === undefined ? modes?.swarm : (change.modes.swarm ?? undefined)
   const nextGoal = change.goal === undefined ? goal : (change.goal ?? undefined)
@@ -391,14 +401,21 @@ function merged(meta: Meta, change: MetaChange): Meta {
   return {
     ...(nextGoal ? { goal: nextGoal } : {}),
     ...(plan || swarm ? { modes: nextModes } : {}),
+    ...(activity ? { activity } : {}),
     ...(nextAgent ? { agent: nextAgent } : {})
   }
 }
+
+const thinksWith = ({ model, thinkingEffort }: Pick<Task, 'model' | 'thinkingEffort'>): Pick<Task, 'model' | 'thinkingEffort'> => ({
+  ...(model === undefined ? {} : { model }),
+  ...(thinkingEffort === undefined ? {} : { thinkingEffort })
+})
 
 function taskOf(info: TaskInfo, known: Task | undefined): Task {
   const { taskId, description, status, detached = false, startedAt, endedAt, stopReason } = info
   const kind = info.kind === 'process' ? 'shell' : info.kind === 'agent' ? 'subagent' : 'other'
   const agentId = info.kind === 'agent' ? info.agentId : undefined
+  const thinking = info.kind === 'agent' ? thinksWith(info) : {}
   return {
     outputTail: '',
     ...known,
@@ -408,6 +425,7 @@ function taskOf(info: TaskInfo, known: Task | undefined): Task {
     detached,
     description,
     ...(agentId === undefined ? {} : { agentId }),
+    ...thinking,
     startedAt: iso(startedAt),
     ...(endedAt === null ? {} : { endedAt: iso(endedAt) }),
     ...(stopReason === undefined ? {} : { stateReason: stopReason })

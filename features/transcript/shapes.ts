@@ -13,14 +13,13 @@ const Display = Type.Unsafe<{ readonly kind: string } & Readonly<Record<string, 
   Type.Object({ kind: Type.String() }, { additionalProperties: true })
 )
 
+const Origin = Type.Object({ kind: Type.String() }, { additionalProperties: true, description: 'the origin as it is on record' })
 export const TurnOrigin = named(
   'TranscriptOrigin',
   Type.Object({
     kind: oneOf(['user', 'cron', 'task', 'hook', 'compaction', 'side', 'other']),
     taskId: Text,
-    payload: Type.Optional(
-      Type.Object({ kind: Type.String() }, { additionalProperties: true, description: 'the origin as it is on record' })
-    )
+    payload: Type.Optional(Origin)
   })
 )
 
@@ -42,6 +41,7 @@ const turnHead = {
   origin: TurnOrigin,
   prompt: Text,
   attachmentIds: Type.Optional(Ids),
+  triggerPromptId: Type.Optional(Type.String({ description: 'the prompt that began it' })),
   startedAt: At,
   endedAt: At,
   usage: Type.Optional(TurnUsage),
@@ -90,6 +90,7 @@ export const Frame = named(
       role: oneOf(['assistant', 'user']),
       text: Type.String({ description: 'the whole text so far' }),
       attachmentIds: Type.Optional(Ids),
+      origin: Type.Optional(Origin),
       taskId: Text
     }),
     Type.Object({ kind: Type.Literal('thinking'), ...frame, text: Type.String() }),
@@ -145,6 +146,8 @@ export const Task = named(
     detached: Type.Boolean(),
     description: Text,
     agentId: Text,
+    model: Text,
+    thinkingEffort: Text,
     outputTail: Type.String(),
     startedAt: At,
     endedAt: At,
@@ -208,6 +211,7 @@ const Goal = named(
 )
 const PlanMode = Type.Object({ reviewPath: Text, version: Type.Optional(Type.Integer()) })
 const SwarmMode = Type.Object({ trigger: Text })
+const Activity = Type.Optional(oneOf(['idle', 'turn'], { description: 'turn: one runs; absent: none ever did' }))
 const AgentMeta = named(
   'TranscriptAgentState',
   Type.Object(
@@ -215,7 +219,11 @@ const AgentMeta = named(
       model: Text,
       thinkingEffort: Text,
       usage: Type.Optional(
-        Type.Object({ byModel: Type.Optional(Type.Record(Type.String(), TokenUsage)), total: Type.Optional(TokenUsage) })
+        Type.Object({
+          byModel: Type.Optional(Type.Record(Type.String(), TokenUsage)),
+          currentTurn: Type.Optional(TokenUsage),
+          total: Type.Optional(TokenUsage)
+        })
       ),
       contextTokens: Type.Optional(Type.Number()),
       maxContextTokens: Type.Optional(Type.Number()),
@@ -231,12 +239,14 @@ export const Meta = named(
   Type.Object({
     goal: Type.Optional(Goal),
     modes: Type.Optional(Type.Object({ plan: Type.Optional(PlanMode), swarm: Type.Optional(SwarmMode) })),
+    activity: Activity,
     agent: Type.Optional(AgentMeta)
   })
 )
 const MetaChange = Type.Object({
   goal: Type.Optional(nullable(Goal)),
   modes: Type.Optional(Type.Object({ plan: Type.Optional(nullable(PlanMode)), swarm: Type.Optional(nullable(SwarmMode)) })),
+  activity: Activity,
   agent: Type.Optional(AgentMeta)
 })
 export const RosterEntry = named(

@@ -168,6 +168,7 @@ export class TurnFold {
       state: 'running',
       origin: originOf(record.origin),
       ...(content && isShownInput(record.origin) ? this.#input(ownParts(content, record.origin), id) : {}),
+      ...(record.prompt_id === undefined ? {} : { triggerPromptId: record.prompt_id }),
       startedAt: iso(record.time)
     })
     for (const op of skillsOf(record.origin, at, iso(record.time))) this.#put(op)
@@ -199,6 +200,7 @@ export class TurnFold {
       role: 'user',
       text: textOf(ownParts(given, origin)),
       ...(attachmentIds.length > 0 ? { attachmentIds } : {}),
+      origin: { kind: 'user', ...origin },
       ...(taskId === undefined ? {} : { taskId })
     })
   }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HistoryRecord } from '../../../features/history/index.ts'
-import type { Llm } from '../../../features/llm/index.ts'
+import { type Llm, sumUsage } from '../../../features/llm/index.ts'
 import type { AgentHost, Session } from '../../../features/sessions/index.ts'
 import { Audience } from '../../../features/transcript/audience.ts'
 import { Budget } from '../../../features/transcript/budget.ts'
@@ -157,10 +157,79 @@ test('the context has the size that the last step measured; other requests count
   const other = { type: 'tokens.spent', model: 'small', usage: { ...usage, inputOther: 1000 } }
   const { agent } = beside(accepted('p'), ...begun(0, 'p'), { type: 'step.begin', turn_id: 0, step: 1, step_id: 's' }, step, other).meta
   assert.deepEqual([agent?.contextTokens, agent?.usage?.total?.inputOther], [15, 1010])
+  assert.deepEqual(agent?.usage?.currentTurn, sumUsage(usage, other.usage), 'both were spent while the turn ran')
 
   const llm = { resolve: () => ({ max_input_size: 10, max_context_size: 1000 }), effort: () => 'high' } as unknown as Llm
   const limited = withLimits({ agent: { model: 'm', contextTokens: 15 } }, llm).agent
   assert.deepEqual([limited?.maxContextTokens, limited?.contextUsage, limited?.thinkingEffort], [10, 1, 'high'])
+})
+
+test('what a turn spends is told until the next one begins, and whether one runs', () => {
+  const step = (turn_id: number) => [
+    { type: 'step.begin', turn_id, step: 1, step_id: `s${turn_id}` },
+    { type: 'step.end', turn_id, step: 1, reason: 'end_turn', model: 'm', usage }
+  ]
+  const first = [accepted('p'), ...begun(0, 'p'), ...step(0), ...step(0)]
+  const over = [...first, ...ended(0, 'p'), { type: 'tokens.spent', model: 'm', usage }]
+  const next = [...over, accepted('q'), ...begun(1, 'q')]
+  const told = [[], first, over, next, [...next, ...step(1)]].map(records => {
+    const { activity, agent } = beside(...records).meta
+    return [activity, agent?.usage?.currentTurn?.output, agent?.usage?.total?.output]
+  })
+  assert.deepEqual(told, [
+    [undefined, undefined, undefined],
+    ['turn', 10, 10],
+    ['idle', 10, 15],
+    ['turn', undefined, 15],
+    ['turn', 5, 20]
+  ])
+})
+
+test('a goal tells what it has spent, also without a budget', () => {
+  const spent = { ...goal, usage: { m: usage } }
+  assert.deepEqual(beside({ type: 'goal.updated', goal: spent }).meta.goal, { objective: 'win', status: 'active', budgetUsed: 5 })
+  const limited = { type: 'goal.updated', goal: { ...spent, budget: { tokens: 9 } } }
+  assert.deepEqual([beside(limited).meta.goal?.budgetUsed, beside(limited).meta.goal?.budgetLimit], [5, 9])
+})
+
+test('a turn names the prompt that began it, and words that came into it say where from', async () => {
+  const task = { kind: 'task', taskId: 'bash-1', status: 'completed', notificationId: 'task:bash-1:completed' }
+  const inside = (id: string, origin?: object) => ({
+    type: 'message',
+    role: 'user',
+    turn_id: 0,
+    id,
+    content: text(id),
+    ...(origin ? { origin } : {})
+  })
+  const step = { type: 'step.begin', turn_id: 0, step: 1, step_id: 's' }
+  const records = [
+    accepted('p'),
+    ...begun(0, 'p'),
+    inside('steered', user),
+    inside('told', task),
+    step,
+    ...ended(0, 'p'),
+    { type: 'turn.started', turn_id: 1, origin: task }
+  ]
+  const { items } = await pageOf(sourceOf(records), { page_size: 5 })
+  const turns = items.flatMap(item => (item.kind === 'turn' ? [item] : []))
+  assert.deepEqual(
+    turns.map(({ triggerPromptId }) => triggerPromptId),
+    ['p', undefined]
+  )
+  assert.deepEqual(
+    turns[0]?.steps[0]?.frames.map(frame => frame.kind === 'text' && [frame.text, frame.origin, frame.taskId]),
+    [
+      ['steered', user, undefined],
+      ['told', task, 'bash-1']
+    ]
+  )
+})
+
+test('the task of a subagent says with what it thinks', () => {
+  const { tasks } = beside({ ...spawned('one'), model: 'm', thinkingEffort: 'high' })
+  assert.deepEqual([tasks[0]?.model, tasks[0]?.thinkingEffort], ['m', 'high'])
 })
 
 test('a question shows what was answered under the words of the question, or that nothing was', () => {

@@ -108,7 +108,7 @@ class Copy {
   }
 }
 
-function merge(meta: Meta, { goal, modes, agent }: MetaChange): Meta {
+function merge(meta: Meta, { goal, modes, activity, agent }: MetaChange): Meta {
   const next: { -readonly [K in keyof Meta]: Meta[K] } = { ...meta }
   if (goal === null) delete next.goal
   else if (goal) next.goal = goal
@@ -117,6 +117,7 @@ function merge(meta: Meta, { goal, modes, agent }: MetaChange): Meta {
     if (all.length > 0) next.modes = Object.fromEntries(all) as NonNullable<Meta['modes']>
     else delete next.modes
   }
+  if (activity) next.activity = activity
   if (agent) next.agent = { ...meta.agent, ...agent }
   return next
 }
