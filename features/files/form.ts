@@ -5,7 +5,7 @@ import type { BusboyInstance } from '@fastify/busboy'
 import { AppError, invalid, PersistenceFailed, type RequestInfo } from '../../kernel/index.ts'
 
 /** Of the form, without its file. */
-const limits = { files: 1, fields: 50, parts: 100, fieldNameSize: 200, fieldSize: 4096, headerPairs: 50, headerSize: 16 * 1024 }
+const limits = { files: 1, parts: 1000, fieldNameSize: 200, fieldSize: 4096, headerPairs: 50, headerSize: 16 * 1024 }
 
 export interface Form<T> {
   /** What `store` answered. */
@@ -18,8 +18,8 @@ export interface Form<T> {
 }
 
 /**
- * Resolves when the whole form has been read and its file stored. Throws 40001 when there is no file part, when the form breaks off, or
- * when a wanted field is too long; rejects with what `store` rejects with, and then leaves the rest of the body unread.
+ * Resolves when the whole form has been read and its file stored. Throws 40001 when there is no file part, when the form breaks off or
+ * has more than 1000 parts, or when a wanted field is too long; rejects with what `store` rejects with, and then leaves the rest of the body unread.
  */
 export async function readForm<T>(
   request: RequestInfo,
@@ -56,6 +56,7 @@ export async function readForm<T>(
         if (cut) reject(invalid([{ path: `body.${field}`, message: `is longer than ${limits.fieldSize} bytes` }]))
         fields.set(field, value)
       })
+      busboy.on('partsLimit', () => reject(invalid([{ path: 'body', message: `has more than ${limits.parts} parts` }])))
       busboy.on('error', broken)
       busboy.on('finish', resolve)
       if (source.destroyed) return closed() // its 'close' may be over, and would be waited for in vain

@@ -146,6 +146,18 @@ test('a form that cannot be used answers 40001 and leaves nothing', async t => {
   assert.equal((await onDisk(kernel)).length, 2)
 })
 
+test('of a form with very many fields the file and its name count, wherever they stand; one with more than can be looked at says so', async t => {
+  const kernel = await startTestKernel(t, { packs: [files] })
+  const many = (count: number) => Array.from({ length: count }, (_, at) => field(`more-${at}`, 'x'))
+
+  const { data } = await post(kernel, form(...many(499), file('bytes'), ...many(499), field('name', 'late.txt')))
+  assert.deepEqual([data.name, data.size], ['late.txt', 5])
+  const { code, details } = await post(kernel, form(...many(3000), file('bytes')))
+
+  assert.deepEqual([code, details], [40001, [{ path: 'body', message: 'has more than 1000 parts' }]])
+  assert.equal((await onDisk(kernel)).length, 2, 'the first one and its facts')
+})
+
 test('an upload whose client goes away leaves nothing', async t => {
   const kernel = await startTestKernel(t, { packs: [files] })
   const stream = new Readable({ read() {} })
