@@ -56,8 +56,7 @@ class Editor {
     const targets = new Set(renamed.values())
     for (const key of gone) if (!renamed.has(key)) this.#remove([...path, key])
     for (const [from, to] of renamed) {
-      const [old, value] = [own(before, from), own(next, to)]
-      if (isTable(old) && isTable(value)) this.diff([...path, from], old, value)
+      this.#change([...path, from], own(before, from), own(next, to))
     }
     for (const key of Object.keys(next)) {
       const value = next[key]
@@ -68,26 +67,17 @@ class Editor {
     if (path.length > 0 && Object.keys(next).length === 0 && !this.#index.at(path)?.block) this.#edits.table(path, false)
   }
 
-  /** Changes the name in the line of a value or in every header of a table. False: a table stands elsewhere, too, in lines of others. */
+  /** Changes the name in every header and line that has it. False: there is none, or it is a value at the top, where every name has its own meaning. */
   #rename(path: Path, to: string, value: unknown): boolean {
-    if (!isTable(value)) return path.length > 1 && this.#renameLine(path, to) // at the top every name has its own meaning
-    const place = this.#index.at(path)
-    const elsewhere = [...this.#above(path)].some(({ entries, rest }) => entries.some(({ names }) => startsWith(names, rest)))
-    if (!place || elsewhere) return false
+    if (!isTable(value) && path.length === 1) return false
+    const lines = [...this.#above(path)].flatMap(({ entries, rest }) =>
+      entries.filter(({ names }) => startsWith(names, rest)).map(({ extents }) => extents[rest.length - 1]!)
+    )
     const at = path.filter(part => typeof part === 'string').length - 1
-    for (const { extents } of place.blocks) {
-      const { start, end } = extents[at]!
-      this.#edits.edit(start, end, keyText(to))
-    }
+    const headers = isTable(value) ? (this.#index.at(path)?.blocks ?? []).map(({ extents }) => extents[at]!) : []
+    for (const { start, end } of [...lines, ...headers]) this.#edits.edit(start, end, keyText(to))
     this.#edits.rename(path, to)
-    return true
-  }
-
-  #renameLine(path: Path, to: string): boolean {
-    const entry = this.#entry(path)
-    if (entry?.names.length !== 1) return false
-    this.#edits.edit(entry.start, entry.valueStart, `${keyText(to)} = `)
-    return true
+    return lines.length + headers.length > 0
   }
 
   #change(path: Path, old: unknown, value: unknown): void {
@@ -160,7 +150,7 @@ class Editor {
   #dotted(table: Path): { readonly end: number; readonly prefix: string } | undefined {
     for (const { entries, rest } of this.#above(table)) {
       const entry = entries.findLast(({ names }) => startsWith(names, rest))
-      if (entry) return { end: entry.end, prefix: rest.map(keyText).join('.') }
+      if (entry) return { end: entry.end, prefix: this.#edits.newPath(table).slice(-rest.length).map(keyText).join('.') }
     }
     return undefined
   }

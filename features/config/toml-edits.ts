@@ -115,7 +115,7 @@ export class Edits {
 
   #placeTable(path: Path, array: boolean, lines: readonly string[]): void {
     const at = this.#endOfKin(path)
-    const header = this.#newPath(path)
+    const header = this.newPath(path)
       .filter(part => typeof part === 'string')
       .map(keyText)
       .join('.')
@@ -126,7 +126,7 @@ export class Edits {
   }
 
   /** The path with the new names of renamed tables. */
-  #newPath(path: Path): Path {
+  newPath(path: Path): Path {
     const result = [...path]
     for (const renamed of this.#renamed) if (startsWith(path, renamed.path)) result[renamed.path.length - 1] = renamed.to
     return result

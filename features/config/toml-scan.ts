@@ -4,7 +4,7 @@
  */
 import { parse } from 'smol-toml'
 
-/** Extent of one name in a header. */
+/** Extent of one name in a header or key. */
 interface Name {
   readonly start: number
   readonly end: number
@@ -14,6 +14,8 @@ interface Name {
 export interface Entry {
   /** Names of the dotted key. */
   readonly names: readonly string[]
+  /** Where they stand. */
+  readonly extents: readonly Name[]
   /** Start of its line. */
   readonly start: number
   readonly valueStart: number
@@ -121,10 +123,10 @@ function scanLines(text: string, from: number): Pick<Lines, 'entries' | 'content
 }
 
 function readEntry(text: string, start: number): Entry {
-  const { names, after } = readKey(text, skipBlank(text, start))
+  const { names, extents, after } = readKey(text, skipBlank(text, start))
   const valueStart = skipBlank(text, after + 1)
   const valueEnd = skipValue(text, valueStart)
-  return { names, start, valueStart, valueEnd, end: lineEnd(text, valueEnd) }
+  return { names, extents, start, valueStart, valueEnd, end: lineEnd(text, valueEnd) }
 }
 
 function skipBlank(text: string, from: number): number {

@@ -86,10 +86,18 @@ test('a renamed table whose inner tables go keeps its place and comments, and so
   assert.equal(await written(before, { m: { 'p/b': { x: 1 } }, n: { y: 1 } }), '# mine\n[m."p/b"] # a\nx = 1\n\n[n]\ny = 1 # y\n')
 })
 
-test('a table that stands partly in lines of another one is not renamed by its header', async () => {
-  const dotted = 'p.a.x = 1\n[p.a.sub] # s\ny = 2\n'
-  const next = { p: { b: { x: 1, sub: { y: 2 } } } }
-  assert.deepEqual(readToml(await written(dotted, next)), next)
+test('a renamed table in lines of another one keeps its lines and their comments, in one of its own or in several', async () => {
+  const dotted = '# mine\np.a.x = 1 # x\n[p.a.sub] # s\ny = 2\n'
+  const next = { p: { b: { x: 1, z: 3, sub: { y: 2 } } } }
+  assert.equal(await written(dotted, next), '# mine\np.b.x = 1 # x\np.b.z = 3\n[p.b.sub] # s\ny = 2\n')
+
+  const inlined =
+    '[p]\n# cheap\nwork = { type = "t", n = 1 } # mine\n"x y".q = 2 # dotted\n[m]\n"work/a" = { provider = "work", n = 1 } # a\n'
+  const renamed = { p: { home: { type: 't', n: 1 }, z: { q: 2 } }, m: { 'home/a': { provider: 'home', n: 1 } } }
+  assert.equal(
+    await written(inlined, renamed),
+    '[p]\n# cheap\nhome = { type = "t", n = 1 } # mine\nz.q = 2 # dotted\n[m]\n"home/a" = { provider = "home", n = 1 } # a\n'
+  )
 })
 
 test('new keys join their table and new tables their kin', async () => {
