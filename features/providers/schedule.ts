@@ -22,8 +22,9 @@ export function scheduleRefresh(config: Pick<Config, 'get' | 'onChange'>, refres
   const interval = () => config.get(modelCatalogSection).refresh_interval_ms
   const arm = () => {
     clearTimeout(timer)
+    if (closed) return // the configuration may be gone
     armed = interval()
-    if (closed || armed === 0) return
+    if (armed === 0) return
     timer = setTimeout(run, Math.min(armed, MAX_DELAY_MS))
     timer.unref()
   }

@@ -19,8 +19,12 @@ function schedule(t: TestContext, settings: Settings) {
   const listeners = new Set<() => void>()
   const running: (() => void)[] = []
   let started = 0
+  let reads = 0
   const config = {
-    get: () => settings as never,
+    get() {
+      reads++
+      return settings as never
+    },
     onChange(listener: (change: { fields: string[] }) => void) {
       const entry = () => listener({ fields: ['model_catalog'] })
       listeners.add(entry)
@@ -37,6 +41,7 @@ function schedule(t: TestContext, settings: Settings) {
     begin,
     close,
     started: () => started,
+    reads: () => reads,
     listeners,
     pass: (ms: number) => t.mock.timers.tick(ms),
     change(next: Partial<Settings>) {
@@ -126,14 +131,16 @@ test('a change while a refresh runs counts at its end', async t => {
   assert.equal(started(), 2)
 })
 
-test('after its end nothing fires and nobody is listened to', async t => {
-  const { begin, started, pass, close, end, listeners } = schedule(t, { refresh_interval_ms: 1000, refresh_on_start: true })
+test('after its end nothing fires, nobody is listened to, and the configuration, which may be gone, is not asked', async t => {
+  const { begin, started, reads, pass, close, end, listeners } = schedule(t, { refresh_interval_ms: 1000, refresh_on_start: true })
 
   begin()
   close()
+  const before = reads()
   await end()
   pass(5000)
 
+  assert.equal(reads(), before)
   assert.equal(started(), 1)
   assert.equal(listeners.size, 0)
 })
