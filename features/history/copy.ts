@@ -6,6 +6,7 @@ import type { LogStore } from '../../kernel/index.ts'
 import { logId, protocolVersion } from './contract.ts'
 import type { HistoryRecord } from './define.ts'
 import { type CoreRecord, told } from './records.ts'
+import type { Mark } from './telling.ts'
 import type { HistoryMessage } from './types.ts'
 
 type Wire = LogStore<{ type: string; time?: number }>
@@ -46,7 +47,7 @@ export async function copyJournal({ from, to, source, target, end, now }: Journa
 const stillRunning = 'The call is still running: its result was not there yet when this conversation began.'
 
 /**
- * A new journal that begins with these messages; their events were told elsewhere. `running`: ids of calls that had no result when the messages
+ * A new journal that begins with these messages; their events were told elsewhere, and those of what follows come behind `given`. `running`: ids of calls that had no result when the messages
  * were asked for. Resolves when it is on disk.
  */
 export async function copyContext(
@@ -54,7 +55,8 @@ export async function copyContext(
   messages: readonly HistoryMessage[],
   running: readonly string[],
   now: Date,
-  records: readonly HistoryRecord[]
+  records: readonly HistoryRecord[],
+  given: Mark | undefined
 ): Promise<void> {
   const time = now.getTime()
   const metadata = { type: 'metadata', protocol_version: protocolVersion, created_at: time }
@@ -72,7 +74,7 @@ export async function copyContext(
       logId,
       ...[metadata, ...messages.map(recordOf), ...results, ...records].map(record => ({ time, ...record }))
     )
-    await target.append(logId, { ...told.of({ at: places.end, seq: 0, epoch: copiedEpoch }), time })
+    await target.append(logId, { ...told.of({ at: places.end, ...(given ?? { seq: 0, epoch: copiedEpoch }) }), time })
   } finally {
     await target.release(logId)
   }

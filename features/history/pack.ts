@@ -44,7 +44,9 @@ export default definePack({
         const before = open()
         const messages = await history.contextMessages()
         const running = [...new Set([...before, ...open()])]
-        await copyContext(ctx.storeAt(wireStore, dir), messages, running, ctx.now(), records)
+        const given = ctx.streams.watermark(agent.session.id)
+        await ctx.streams.flushed(agent.session.id) // a mark that a power failure may overtake is none
+        await copyContext(ctx.storeAt(wireStore, dir), messages, running, ctx.now(), records, given)
       },
       hasPrompt: (agent, prompt_id) => hasPrompt(agent.store(wireStore), prompt_id)
     })

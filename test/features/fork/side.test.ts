@@ -13,13 +13,13 @@ import { readSession } from '../../../features/sessions/index.ts'
 import { Tools } from '../../../features/tools/index.ts'
 import tools from '../../../features/tools/pack.ts'
 import transcript from '../../../features/transcript/pack.ts'
-import { AppError, definePack } from '../../../kernel/index.ts'
+import { AppError, defineEvent, definePack, Type } from '../../../kernel/index.ts'
 import { stub } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { png } from '../../helpers/png.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { startAgent } from '../agent/start.ts'
+import { copyOfHome, insider, startAgent } from '../agent/start.ts'
 import { mediaScene, shownTo, texts } from '../media/scene.ts'
 import { scripted } from '../tools/fakes.ts'
 
@@ -194,4 +194,39 @@ test('without a model that can be used none opens, and no agent is left', async 
   const params = { session_id: scene.session_id }
   assert.equal((await scene.call(openSide, { params })).code, NoProvider.code)
   assert.equal(scene.events.filter(({ type }) => type === 'agent.created').length, 0)
+})
+
+test('what a side conversation has on record and nobody heard when its server was killed is told, whatever came before it', async t => {
+  let emit: (session_id: string) => void = () => undefined
+  const noise = definePack({
+    name: 'noise',
+    setup(ctx) {
+      const noted = ctx.event(defineEvent({ type: 'noted', scope: 'session', durable: true, payload: Type.Object({}) }))
+      emit = session_id => noted({}, { session_id })
+    }
+  })
+  const scene = await startAgent(t, scriptedLlm('one', 'two'), { packs: [...packs, noise] })
+  const { session_id } = scene
+  await scene.prompt('main')
+  await scene.settled(1)
+  for (let n = 0; n < 1001; n++) emit(session_id)
+  const { agent_id } = (await scene.call(openSide, { params: { session_id } })).data
+  await scene.prompt('aside', { agent_id })
+  await scene.settled(2)
+  const home = await copyOfHome(scene.home)
+  const journal = join(home, 'server', 'events', `${session_id}.jsonl`)
+  const lines = (await readFile(journal, 'utf8')).split('\n')
+  const end = lines.findIndex(line => line.includes('prompt.submitted') && line.includes(agent_id))
+  await writeFile(journal, `${lines.slice(0, end).join('\n')}\n`)
+
+  const inside = insider()
+  const again = await startAgent(t, scriptedLlm(), { home, session_id, packs: [...packs, noise, inside.pack] })
+  const session = await inside.sessions.load(session_id)
+  await inside.agents.of(session.agent(agent_id)!)
+
+  const steps = ['turn.step.started', 'turn.step.completed']
+  assert.deepEqual(
+    again.events.map(({ type }) => type),
+    ['prompt.submitted', 'turn.started', ...steps, 'turn.ended', 'prompt.completed']
+  )
 })
