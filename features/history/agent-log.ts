@@ -19,6 +19,8 @@ const checkpointBytes = 256 * 1024
 const checkpointShare = 20
 /** How far events were told goes on record after so much, and at closing: what is behind it is looked for in the event journal. */
 const toldBytes = 16 * 1024
+/** The same after so many events of the session, of which the event journal gives the newest thousand. */
+const toldEvents = 500
 /** When so much had to be read, a checkpoint is written at once, so that nobody has to read it again. */
 const longReadBytes = 8 * 1024 * 1024
 
@@ -255,13 +257,16 @@ export class AgentLog {
   #head(): HistoryRecord[] {
     if (!this.#started) {
       this.#started = true
-      return [{ type: 'metadata', protocol_version: protocolVersion, created_at: this.#ports.now().getTime() }]
+      const given = this.#ports.given()
+      const metadata = { type: 'metadata', protocol_version: protocolVersion, created_at: this.#ports.now().getTime() }
+      return given && given.seq >= toldEvents ? [metadata, told.of({ at: 0, ...given })] : [metadata]
     }
     const behind = this.#end - this.#checkpointAt
     const { bytes, share } = this.#ports.checkpoints ?? { bytes: checkpointBytes, share: checkpointShare }
     const due = behind >= Math.max(bytes, share * this.#checkpointSize)
     if (due && this.#telling.idle) return [this.#checkpoint()]
-    const mark = this.#end - this.#telling.recorded >= (this.#ports.toldBytes ?? toldBytes) ? this.#telling.next() : undefined
+    const { recorded, since } = this.#telling
+    const mark = since >= toldEvents || this.#end - recorded >= (this.#ports.toldBytes ?? toldBytes) ? this.#telling.next() : undefined
     return mark ? [told.of(mark)] : []
   }
 

@@ -22,6 +22,7 @@ export class Telling {
   #queue: TellingEntry[] = []
   #last: ToldUpTo | undefined
   #recorded: number
+  #recordedSeq: number
 
   /** `given`: the last number of the event journal; `written`: the last one on disk. `last`: what the records say. */
   constructor(given: () => Mark | undefined, written: () => Mark | undefined, last: ToldUpTo | undefined) {
@@ -29,11 +30,17 @@ export class Telling {
     this.#written = written
     this.#last = last
     this.#recorded = last?.at ?? 0
+    this.#recordedSeq = last?.seq ?? 0
   }
 
   /** Where the records end whose mark is on record. */
   get recorded(): number {
     return this.#recorded
+  }
+
+  /** Events of the session since the mark that is on record. */
+  get since(): number {
+    return (this.#given()?.seq ?? 0) - this.#recordedSeq
   }
 
   get last(): ToldUpTo | undefined {
@@ -69,6 +76,7 @@ export class Telling {
     this.#advance()
     if (!this.#last || this.#last.at <= this.#recorded) return undefined
     this.#recorded = this.#last.at
+    this.#recordedSeq = this.#last.seq
     return this.#last
   }
 

@@ -196,37 +196,40 @@ test('without a model that can be used none opens, and no agent is left', async 
   assert.equal(scene.events.filter(({ type }) => type === 'agent.created').length, 0)
 })
 
-test('what a side conversation has on record and nobody heard when its server was killed is told, whatever came before it', async t => {
-  let emit: (session_id: string) => void = () => undefined
-  const noise = definePack({
-    name: 'noise',
-    setup(ctx) {
-      const noted = ctx.event(defineEvent({ type: 'noted', scope: 'session', durable: true, payload: Type.Object({}) }))
-      emit = session_id => noted({}, { session_id })
-    }
+for (const kind of ['a side conversation', 'another agent'])
+  test(`what ${kind} has on record and nobody heard when its server was killed is told, whatever came before it`, async t => {
+    let emit: (session_id: string) => void = () => undefined
+    const noise = definePack({
+      name: 'noise',
+      setup(ctx) {
+        const noted = ctx.event(defineEvent({ type: 'noted', scope: 'session', durable: true, payload: Type.Object({}) }))
+        emit = session_id => noted({}, { session_id })
+      }
+    })
+    const first = insider()
+    const scene = await startAgent(t, scriptedLlm('one', 'two'), { packs: [...packs, noise, first.pack] })
+    const { session_id } = scene
+    await scene.prompt('main')
+    await scene.settled(1)
+    for (let n = 0; n < 1001; n++) emit(session_id)
+    const made = async () => (await (await first.sessions.load(session_id)).createAgent({ type: 'sub', parent_agent_id: 'main' })).id
+    const agent_id = kind === 'another agent' ? await made() : (await scene.call(openSide, { params: { session_id } })).data.agent_id
+    await scene.prompt('aside', { agent_id })
+    await scene.settled(2)
+    const home = await copyOfHome(scene.home)
+    const journal = join(home, 'server', 'events', `${session_id}.jsonl`)
+    const lines = (await readFile(journal, 'utf8')).split('\n')
+    const end = lines.findIndex(line => line.includes('prompt.submitted') && line.includes(agent_id))
+    await writeFile(journal, `${lines.slice(0, end).join('\n')}\n`)
+
+    const inside = insider()
+    const again = await startAgent(t, scriptedLlm(), { home, session_id, packs: [...packs, noise, inside.pack] })
+    const session = await inside.sessions.load(session_id)
+    await inside.agents.of(session.agent(agent_id)!)
+
+    const steps = ['turn.step.started', 'turn.step.completed']
+    assert.deepEqual(
+      again.events.map(({ type }) => type),
+      ['prompt.submitted', 'turn.started', ...steps, 'turn.ended', 'prompt.completed']
+    )
   })
-  const scene = await startAgent(t, scriptedLlm('one', 'two'), { packs: [...packs, noise] })
-  const { session_id } = scene
-  await scene.prompt('main')
-  await scene.settled(1)
-  for (let n = 0; n < 1001; n++) emit(session_id)
-  const { agent_id } = (await scene.call(openSide, { params: { session_id } })).data
-  await scene.prompt('aside', { agent_id })
-  await scene.settled(2)
-  const home = await copyOfHome(scene.home)
-  const journal = join(home, 'server', 'events', `${session_id}.jsonl`)
-  const lines = (await readFile(journal, 'utf8')).split('\n')
-  const end = lines.findIndex(line => line.includes('prompt.submitted') && line.includes(agent_id))
-  await writeFile(journal, `${lines.slice(0, end).join('\n')}\n`)
-
-  const inside = insider()
-  const again = await startAgent(t, scriptedLlm(), { home, session_id, packs: [...packs, noise, inside.pack] })
-  const session = await inside.sessions.load(session_id)
-  await inside.agents.of(session.agent(agent_id)!)
-
-  const steps = ['turn.step.started', 'turn.step.completed']
-  assert.deepEqual(
-    again.events.map(({ type }) => type),
-    ['prompt.submitted', 'turn.started', ...steps, 'turn.ended', 'prompt.completed']
-  )
-})
