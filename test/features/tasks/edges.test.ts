@@ -5,14 +5,10 @@ import { cancelTask, detachTask, listTasks, readTask, type TaskInfo } from '../.
 import { startedRecord } from '../../../features/tasks/records.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { copyOfHome } from '../agent/start.ts'
-import { startTasks, type TaskScene } from './start.ts'
+import { afterRestart, startTasks, type TaskScene, told } from './start.ts'
 
 const ends = ({ events }: TaskScene) =>
   events.flatMap(({ type, payload }) => (type === 'task.terminated' ? [(payload as { info: TaskInfo }).info.status] : []))
-const told = (llm: ReturnType<typeof scriptedLlm>) =>
-  (llm.requests.at(-1)?.messages ?? [])
-    .flatMap(({ role, content }) => (role === 'user' ? content : []))
-    .flatMap(part => ('text' in part && part.text.includes('<notification') ? [part.text] : []))
 
 test('a session that is not loaded has no tasks, and asking does not load it', async t => {
   const first = await startTasks(t, scriptedLlm('ok'))
@@ -57,15 +53,9 @@ test('an end that nobody was told of when the session is archived begins no turn
   await first.call(archiveSession, { params: { session_id } })
   await first.call(restoreSession, { params: { session_id } })
 
-  const llm = scriptedLlm('ok')
-  const next = await startTasks(t, llm, { home: await copyOfHome(first.home), session_id })
-  await next.prompt('again')
-  await next.settled(1)
-  assert.deepEqual(
-    next.events.flatMap(({ type, payload }) => (type === 'turn.started' ? [(payload as { origin: { kind: string } }).origin.kind] : [])),
-    ['user']
-  )
-  assert.equal(told(llm).length, 1)
+  const next = await afterRestart(t, first)
+
+  assert.deepEqual([next.begun, next.told.length], [['user'], 1])
 })
 
 test('when the pack leaves, its tasks end and say so; when it is back, they are known', async t => {

@@ -7,8 +7,8 @@ import { ToolAuthority } from '../../../features/tools/index.ts'
 import tools from '../../../features/tools/pack.ts'
 import { definePack, type Pack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
-import type { ScriptedLlm } from '../../helpers/scripted-llm.ts'
-import { type Started, type StartOptions, startAgent } from '../agent/start.ts'
+import { type ScriptedLlm, scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { copyOfHome, type Started, type StartOptions, startAgent } from '../agent/start.ts'
 import { permissive } from '../tools/fakes.ts'
 
 /** Work that goes on until the test ends it, or the task is stopped. */
@@ -35,6 +35,24 @@ export const authority: Pack = definePack({
   provides: [ToolAuthority],
   setup: ctx => ctx.provide(ToolAuthority, permissive)
 })
+
+/** Notices of ends in a request to the model; the last one by default. */
+export const told = ({ requests }: ScriptedLlm, n = requests.length - 1): readonly string[] =>
+  (requests[n]?.messages ?? [])
+    .flatMap(({ role, content }) => (role === 'user' ? content : []))
+    .flatMap(part => ('text' in part && part.text.includes('<notification') ? [part.text] : []))
+
+/** Who begins turns in another server on a copy of the home, until its first prompt is answered, and which notices the model got with that. */
+export async function afterRestart(t: TestContextLike, { home, session_id }: Pick<Started, 'home' | 'session_id'>) {
+  const llm = scriptedLlm('ok')
+  const next = await startTasks(t, llm, { home: await copyOfHome(home), session_id })
+  await next.prompt('again')
+  await next.settled(1)
+  const begun = next.events.flatMap(({ type, payload }) =>
+    type === 'turn.started' ? [(payload as { origin: { kind: string } }).origin.kind] : []
+  )
+  return { begun, told: told(llm) }
+}
 
 /** The packs tasks and tools, and one that hands out the services. */
 export async function startTasks(t: TestContextLike, llm: ScriptedLlm, options: StartOptions = {}): Promise<TaskScene> {

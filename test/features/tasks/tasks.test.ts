@@ -9,7 +9,7 @@ import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { copyOfHome, historyOnDisk, type Started, wireOf } from '../agent/start.ts'
-import { startTasks, type TaskScene } from './start.ts'
+import { startTasks, type TaskScene, told } from './start.ts'
 
 const infos = ({ events }: Pick<Started, 'events'>, type: string) =>
   events.filter(event => event.type === type).map(event => (event.payload as { info: TaskInfo }).info)
@@ -25,10 +25,6 @@ const idle = (scene: Started, turns: number) => {
 }
 const params = ({ session_id }: Started) => ({ session_id })
 /** Texts of notifications in a request to the model. */
-const told = (llm: ReturnType<typeof scriptedLlm>, request = llm.requests.length - 1) =>
-  (llm.requests[request]?.messages ?? [])
-    .flatMap(({ role, content }) => (role === 'user' ? content : []))
-    .flatMap(part => ('text' in part && part.text.includes('<notification') ? [part.text] : []))
 
 test('a task in the background is told, listed and makes the session busy; its end starts a turn that hears of it', async t => {
   const llm = scriptedLlm('noted')

@@ -8,7 +8,7 @@ import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { copyOfHome, wireOf } from '../agent/start.ts'
-import { startTasks } from './start.ts'
+import { afterRestart, startTasks, told } from './start.ts'
 
 type Llm = ReturnType<typeof scriptedLlm>
 /** Results of tools in a request to the model; the last one by default. */
@@ -16,10 +16,6 @@ const results = (llm: Llm, n = llm.requests.length - 1) =>
   (llm.requests[n]?.messages ?? []).flatMap(message =>
     message.role === 'tool' ? [message.content.map(part => ('text' in part ? part.text : '')).join('')] : []
   )
-const told = (llm: Llm, n = llm.requests.length - 1) =>
-  (llm.requests[n]?.messages ?? [])
-    .flatMap(({ role, content }) => (role === 'user' ? content : []))
-    .flatMap(part => ('text' in part && part.text.includes('<notification') ? [part.text] : []))
 const call = (name: string, args: unknown, id = 'call_1') => toolCalls({ id, name, args })
 
 test('TaskList shows what runs, TaskOutput the end of the output, both as key: value lines', async t => {
@@ -247,15 +243,9 @@ test('an end whose message was taken back begins no turn at the next start; the 
   const message = (await wireOf(first)).find(({ type, origin }) => type === 'message' && (origin as { kind?: string })?.kind === 'task')
   await (await first.history()).append({ type: 'context.undone', from: Number(message?.number), context_tokens: 0, turns: 1 })
 
-  const llm = scriptedLlm('ok')
-  const next = await startTasks(t, llm, { home: await copyOfHome(first.home), session_id: first.session_id })
-  await next.prompt('go')
-  await next.settled(1)
-  assert.deepEqual(
-    next.events.flatMap(({ type, payload }) => (type === 'turn.started' ? [(payload as { origin: { kind: string } }).origin.kind] : [])),
-    ['user']
-  )
-  assert.equal(told(llm).length, 1)
+  const next = await afterRestart(t, first)
+
+  assert.deepEqual([next.begun, next.told.length], [['user'], 1])
 })
 
 test('after a compaction the agent is reminded once of what runs', async t => {
