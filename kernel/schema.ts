@@ -93,14 +93,27 @@ export function problems(schema: TSchema, value: unknown, root = ''): Detail[] {
   return details
 }
 
+/** Errors of a value that is of the right type. */
+const outOfBounds: ReadonlySet<ValueErrorType> = new Set([
+  ValueErrorType.IntegerMinimum,
+  ValueErrorType.IntegerMaximum,
+  ValueErrorType.NumberMinimum,
+  ValueErrorType.NumberMaximum,
+  ValueErrorType.StringMinLength,
+  ValueErrorType.StringMaxLength,
+  ValueErrorType.StringPattern
+])
+
 /** A union reports itself only; the useful errors are in the branch whose discriminator fits, or which got furthest. */
 function leaves(error: ValueError): ValueError[] {
   if (error.errors.length === 0) return [error]
   let best: ValueError[] = []
   const tags: ValueError[] = []
+  const bounds: string[] = []
   for (const branch of error.errors) {
     const direct = firstOf(branch) // can be read only once
     tags.push(...direct.filter(leaf => leaf.schema.const !== undefined))
+    bounds.push(...direct.flatMap(leaf => (outOfBounds.has(leaf.type) && leaf.path === error.path ? leaf.message : [])))
     const found = direct.flatMap(leaves)
     if (found.length === 0) continue
     if (found.some(leaf => isTagOf(error, leaf))) continue
@@ -111,6 +124,7 @@ function leaves(error: ValueError): ValueError[] {
   if (tag && tag.path !== error.path && tags.every(leaf => leaf.path === tag.path)) {
     return [{ ...tag, message: `Expected ${unique(tags.map(leaf => JSON.stringify(leaf.schema.const)))}` }]
   }
+  if (bounds.length > 0) return [{ ...error, message: bounds.join(', or ').replaceAll(', or Expected', ', or') }]
   return [{ ...error, message: `Expected ${unique(alternatives(error.schema))}` }]
 }
 

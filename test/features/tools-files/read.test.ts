@@ -23,7 +23,9 @@ test('a window counts from the start or from the end', async t => {
   assert.equal(all.output.split('\n').length, 1_000)
   assert.match(all.note ?? '', /Stopped at 1000 lines/)
   assert.match((await call('Read', { path: 'a.txt', line_offset: 3_000 })).output, /only 2500 lines/)
-  assert.equal((await call('Read', { path: 'a.txt', line_offset: 0 })).is_error, true)
+  const zero = await call('Read', { path: 'a.txt', line_offset: 0 })
+  assert.equal(zero.is_error, true)
+  assert.match(zero.output, /line_offset: expected integer to be greater or equal to 1, or integer to be less or equal to -1$/)
 })
 
 test('long lines are cut, and an answer stops at 100 KiB', async t => {
