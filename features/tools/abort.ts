@@ -3,6 +3,7 @@ import { DeveloperError, firstAbort, isPromise, late, waitAtMost } from '../../k
 
 const USER_ABORT = 'The user interrupted this tool call on purpose. Do not repeat it on your own; wait for what the user says next.'
 const ABORT = 'The tool call was aborted before it finished.'
+const NOT_BEGUN = 'The tool call was aborted before it began, and had no effect.'
 const GONE =
   'The tool call was ended because its tool was taken out of the server. What it did until then stays; do not assume that it succeeded.'
 
@@ -46,11 +47,12 @@ export async function inTime<T>(work: T | Promise<T>, ms: number, what: string):
   return value
 }
 
-/** What the model is told about a call that the abort ended. */
-export function abortText(signal: AbortSignal): string {
+/** What the model is told about a call that the abort ended. `begun`: it was at work. */
+export function abortText(signal: AbortSignal, begun = true): string {
   if (signal.reason instanceof CallTimeout) return signal.reason.message
   if (signal.reason instanceof DeveloperError && signal.reason.code === 'pack_inactive') return GONE
-  return isUserAbort(signal) ? USER_ABORT : ABORT
+  if (isUserAbort(signal)) return USER_ABORT
+  return begun ? ABORT : NOT_BEGUN
 }
 
 /** The work's value, or undefined when it still has not ended `graceMs` after the abort. Rejections pass through. */

@@ -77,10 +77,10 @@ async function decideOnce({ parsed: { call }, tool, env, changes, signal }: Atte
   let context: ToolCallContext | undefined
   try {
     const execution = await wait(inTime((async () => tool.prepare(args, env))(), ports.hookLimitMs, `the preparation of ${call.name}`))
-    if (!execution) return { changes, result: failure(abortText(signal)) }
+    if (!execution) return { changes, result: failure(abortText(signal, false)) }
     context = { call, args, tool, execution: execution.value, env, signal }
     const decision = await wait(judge(context, changes, ports))
-    if (!decision || signal.aborted) return { changes, context, result: failure(abortText(signal)) }
+    if (!decision || signal.aborted) return { changes, context, result: failure(abortText(signal, false)) }
     if (decision.value === 'changed') return undefined
     if (decision.value.kind === 'run') {
       const { note } = decision.value
@@ -89,7 +89,7 @@ async function decideOnce({ parsed: { call }, tool, env, changes, signal }: Atte
     const { kind: _kind, ...refusal } = decision.value
     return { changes, context, result: { ...refusal, is_error: true } }
   } catch (error) {
-    const result = signal.aborted ? failure(abortText(signal)) : failed(call.name, error, ports.registry)
+    const result = signal.aborted ? failure(abortText(signal, false)) : failed(call.name, error, ports.registry)
     return { changes, ...(context ? { context } : {}), result }
   }
 }
@@ -108,7 +108,7 @@ async function reviewed(
     return await execution.review?.(signal)
   }
   const settled = await wait(review())
-  if (!settled || signal.aborted) return { changes, context, result: failure(abortText(signal)) }
+  if (!settled || signal.aborted) return { changes, context, result: failure(abortText(signal, false)) }
   return settled.value ? { changes, context, result: settled.value } : { changes, context }
 }
 

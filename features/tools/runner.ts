@@ -85,7 +85,7 @@ class Batch {
   async #prepare(parsed: ParsedCall, before: readonly Prepared[]): Promise<Prepared> {
     const { signal } = this.#input
     const index = before.length
-    if (signal.aborted) return { parsed, result: failure(abortText(signal)) }
+    if (signal.aborted) return { parsed, result: failure(abortText(signal, false)) }
     if (this.#stoppedAt < index) return { parsed, result: failure(SKIPPED) }
     const original = before.findLastIndex(each => each.parsed.key === parsed.key && each.original === undefined)
     if (original >= 0 && !changesBehind(before, original)) return { parsed, original }
@@ -122,7 +122,7 @@ class Batch {
 
   async #execute({ parsed, context }: Prepared, index: number): Promise<ToolResult> {
     const { execution, signal: whole } = context!
-    if (whole.aborted) return failure(abortText(whole))
+    if (whole.aborted) return failure(abortText(whole, false))
     if (this.#stoppedAt < index) return failure(SKIPPED)
     const there = this.#ports.registry.callable(this.#input.agent, parsed.call.name) // an approval may have taken its time
     if (typeof there === 'string') return failure(there)

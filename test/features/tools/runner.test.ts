@@ -352,10 +352,29 @@ test('an abort reaches the running call, an ignored one is abandoned, and finish
   assert.equal(later?.is_error, true)
 })
 
-test('another abort says only that the call was aborted', async t => {
-  const { run } = await scene(t, [scripted({ name: 'One' })])
-  const [result] = await run([['A', 'One']], { signal: AbortSignal.abort(new Error('shutdown')) })
-  assert.match(String(result?.output), /was aborted/)
+test('another abort says whether the call that it ended was at work', async t => {
+  const control = new AbortController()
+  const shutDown = () => {
+    control.abort(new Error('shutdown'))
+    return { output: 'cut', is_error: true }
+  }
+  const { run } = await scene(t, [scripted({ name: 'One', run: shutDown }), scripted({ name: 'Two' })])
+  const results = await run(
+    [
+      ['A', 'One'],
+      ['B', 'Two']
+    ],
+    { signal: control.signal }
+  )
+  const [late] = await run([['C', 'Two']], { signal: control.signal })
+  assert.deepEqual(
+    [...results, late].map(result => String(result?.output).split('\n')[0]),
+    [
+      'The tool call was aborted before it finished.',
+      'The tool call was aborted before it began, and had no effect.',
+      'The tool call was aborted before it began, and had no effect.'
+    ]
+  )
 })
 
 test('a long result is kept on disk and shortened for the model', async t => {
