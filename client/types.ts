@@ -4598,6 +4598,8 @@ export interface TurnStepInterruptedEvent {
     stepId?: string
     reason: 'aborted' | 'max_steps' | 'error'
     message?: string
+    /** what was streamed of it is in no message: the server ended while it came */
+    lost?: boolean
     /** where the answer of the step ends: the offset behind it */
     assistantEnd?: number
     /** where the thinking of the step ends: the offset behind it */

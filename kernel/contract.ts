@@ -121,10 +121,10 @@ export interface EventSpec<P extends TSchema = TSchema, S extends EventScope = E
    */
   readonly once?: boolean
   /**
-   * True: what clients made of the events before is not what the session is any more. Who is sent it, live or in a replay, is told
-   * `resync_required` behind it.
+   * True, or where this field of the payload is true: what clients made of the events before is not what the session is any more. Who is
+   * sent it, live or in a replay, is told `resync_required` behind it.
    */
-  readonly resync?: boolean
+  readonly resync?: boolean | string
   /** True: every server of the home tells it by itself, so that none passes it on. */
   readonly perServer?: boolean
   /** True: a subscriber's filter by subject does not apply. */

@@ -74,11 +74,20 @@ export const stepCompleted = durable(
     ...ends
   })
 )
-export const stepInterrupted = durable(
-  'turn.step.interrupted',
-  'The step was cut off or failed',
-  Type.Object({ ...step, reason: oneOf(['aborted', 'max_steps', 'error']), message: Type.Optional(Type.String()), ...ends })
-)
+export const stepInterrupted = defineEvent({
+  ...durable(
+    'turn.step.interrupted',
+    'The step was cut off or failed',
+    Type.Object({
+      ...step,
+      reason: oneOf(['aborted', 'max_steps', 'error']),
+      message: Type.Optional(Type.String()),
+      lost: Type.Optional(Type.Boolean({ description: 'what was streamed of it is in no message: the server ended while it came' })),
+      ...ends
+    })
+  ),
+  resync: 'lost'
+})
 export const stepRetrying = durable(
   'turn.step.retrying',
   'The request to the model failed and is sent again after `delayMs`',

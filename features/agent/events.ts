@@ -191,9 +191,13 @@ function textEnds({ openStep }: ConversationView, id: string): TextEnds {
 type Make = <N extends AgentEventName>(name: N, payload: AgentEventPayload<N>) => OwnEvent
 
 function stepEnd(record: Extract<CoreRecord, { type: 'step.end' }>, event: Make, ends: TextEnds): readonly AgentRecordEvent[] {
-  const { step_id: stepId, interrupted: reason, message, retry, usage } = record
+  const { step_id: stepId, interrupted: reason, message, lost, retry, usage } = record
   const step = { turnId: record.turn_id, step: record.step, ...(stepId === undefined ? {} : { stepId }) }
-  if (reason) return [event('stepInterrupted', { ...step, reason, ...(message === undefined ? {} : { message }), ...ends })]
+  if (reason) {
+    return [
+      event('stepInterrupted', { ...step, reason, ...(message === undefined ? {} : { message }), ...(lost ? { lost } : {}), ...ends })
+    ]
+  }
   if (retry) {
     return [
       event('stepRetrying', {

@@ -109,8 +109,9 @@ export function repairOf(
   )
   const records = [...begins, ...results]
   if (step) {
-    const { step_id } = step
-    records.push({ type: 'step.end', turn_id, step: step.step, step_id, reason: 'interrupted', interrupted: 'aborted' })
+    const { step_id, answered, waits } = step
+    const lost = answered || waits ? {} : { lost: true }
+    records.push({ type: 'step.end', turn_id, step: step.step, step_id, reason: 'interrupted', interrupted: 'aborted', ...lost })
   }
   if (open) records.push({ type: 'turn.ended', turn_id, reason: 'cancelled', interrupt_reason: 'aborted', steps: open.steps })
   // The end of the turn may be on disk without that of its prompts.

@@ -63,6 +63,12 @@ export function reachesEveryone(spec: EventSpec): boolean {
   return spec.scope === 'global' || spec.deliver === 'everyone'
 }
 
+/** Whether clients have to take the snapshot behind an event (`EventSpec.resync`). */
+export function asksResync(spec: EventSpec | undefined, frame: Buffer): boolean {
+  const { resync = false } = spec ?? {}
+  return typeof resync === 'string' ? JSON.parse(frame.toString('utf8')).payload[resync] === true : resync
+}
+
 /** Tells the events apart that a client gets once (`EventSpec.once`); undefined: it may come again. */
 export function onceKey(spec: EventSpec | undefined, session_id: string, seq: number): string | undefined {
   return spec?.once ? `${spec.type} ${session_id} ${seq}` : undefined

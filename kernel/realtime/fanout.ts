@@ -2,7 +2,7 @@
 import type { SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import type { ClientConnection } from './connection.ts'
-import { type EventFrame, onceKey, reachesEveryone, resyncFrame } from './event-frame.ts'
+import { asksResync, type EventFrame, onceKey, reachesEveryone, resyncFrame } from './event-frame.ts'
 
 export class Fanout {
   readonly #env: Environment
@@ -44,11 +44,12 @@ export class Fanout {
       this.#toEveryone(frame)
       return
     }
+    const resync = asksResync(spec, wire) ? this.#resync(frame) : undefined
     for (const connection of this.#subscribers.get(session_id) ?? []) {
       if (only && connection !== only) continue
       if (!spec.unfiltered && !connection.wants(session_id, spec.type, subject)) continue
       connection.write(wire)
-      if (spec.resync) connection.write(this.#resync(frame))
+      if (resync) connection.write(resync)
     }
   }
 

@@ -19,7 +19,7 @@ import type { Environment } from '../environment.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { ClientConnection } from './connection.ts'
-import { frameType, onceKey, reachesEveryone, resyncFrame, type SubjectRule, subjectOf } from './event-frame.ts'
+import { asksResync, frameType, onceKey, reachesEveryone, resyncFrame, type SubjectRule, subjectOf } from './event-frame.ts'
 import {
   type Cursor,
   type Decision,
@@ -180,7 +180,7 @@ export class Subscriptions {
     const keep = (line: Buffer) => {
       const known = this.#realtime.spec(frameType(line))
       const kept = this.#keeps(connection, session_id, line, known)
-      if (kept && known?.resync) broken = 'session_recreated'
+      if (kept && asksResync(known, line)) broken = 'session_recreated'
       return kept
     }
     try {

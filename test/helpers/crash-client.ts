@@ -67,10 +67,10 @@ export class CrashClient {
       known.map(({ id, events, epoch }) => [id, { seq: Math.max(0, ...events.keys()), ...(epoch === '' ? {} : { epoch }) }])
     )
     const ack = await socket.request('client_hello', { client_id: 'crash', subscriptions: known.map(note => note.id), cursors })
-    // A replay that holds an undo ends in another conversation.
-    const undone = ({ id, events }: SessionNote) =>
-      [...events].some(([seq, text]) => seq > (cursors[id]?.seq ?? 0) && text.includes('"context.undone"'))
-    const expected = new Set(known.filter(undone).map(note => note.id))
+    // A replay that holds an undo, or the end of a step that a dead process took with it, ends in another conversation.
+    const isOther = ({ id, events }: SessionNote) =>
+      [...events].some(([seq, text]) => seq > (cursors[id]?.seq ?? 0) && /"context\.undone"|"lost":true/.test(text))
+    const expected = new Set(known.filter(isOther).map(note => note.id))
     const { not_found, resync_required } = ack.payload as { not_found: string[]; resync_required: string[] }
     if (not_found.length > 0 || resync_required.some(id => !expected.has(id))) throw new Error(`lost: ${JSON.stringify(ack.payload)}`)
     return socket

@@ -4,7 +4,7 @@ import { listMessages } from '../../../features/messages/index.ts'
 import { readSnapshot } from '../../../features/session-views/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { failure, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
-import { echoRunner, runner, type Started, startAgent } from './start.ts'
+import { copyOfHome, echoRunner, runner, type Started, startAgent } from './start.ts'
 
 const more = () => [{ type: 'text', text: 'abc ' } as const, ...toolCalls({ id: 'a', name: 'Echo' })]
 const snapshotOf = async (agent: Started) => (await agent.call(readSnapshot, { params: { session_id: agent.session_id } })).data
@@ -183,6 +183,39 @@ test('the first event behind the texts of a step says where they end, live and i
       ]
     )
   }
+})
+
+test('who comes back after a kill in the middle of a step is told to take the snapshot, which has none of its words', async t => {
+  const gate = latch()
+  t.after(() => gate.open())
+  const first = await startAgent(
+    t,
+    scriptedLlm([
+      { type: 'text', text: 'words' },
+      { type: 'wait', until: gate.opened }
+    ])
+  )
+  const { session_id } = first
+  const before = await first.connect()
+  await before.request('subscribe', { session_ids: [session_id] })
+  await first.prompt('go')
+  const { seq, epoch } = await before.next('assistant.delta')
+  const again = await startAgent(t, scriptedLlm(), { home: await copyOfHome(first.home), session_id })
+
+  const back = await again.connect()
+  const { payload } = await back.request('subscribe', { session_ids: [session_id], cursors: { [session_id]: { seq, epoch } } })
+
+  assert.deepEqual(payload.resync_required, [session_id])
+  const { as_of_seq, messages, in_flight_turn } = await snapshotOf(again)
+  assert.deepEqual([messages.items.map(({ role }) => role).includes('assistant'), in_flight_turn], [false, null])
+  const resync = await back.next('resync_required')
+  assert.deepEqual([resync.payload.current_seq, resync.payload.epoch], [as_of_seq, epoch])
+  const late = await again.connect()
+  const { payload: whole } = await late.request('subscribe', {
+    session_ids: [session_id],
+    cursors: { [session_id]: { seq: as_of_seq, epoch } }
+  })
+  assert.deepEqual(whole.resync_required, [])
 })
 
 test('who subscribes again after a cursor in the middle of a text lost none of it and is told nothing', async t => {
