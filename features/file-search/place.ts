@@ -20,9 +20,13 @@ export async function rootAt(path: string): Promise<Root> {
   }
 }
 
-/** Throws PathDenied (40411) for a directory whose files nobody here may look at: a search would find nothing in it. */
+/**
+ * A search would find nothing. Throws PathMissing (40409) for what is no directory, PathDenied (40411) for one whose files nobody here may
+ * look at.
+ */
 export async function assertSearchable({ path, real }: Root): Promise<void> {
-  await access(real, constants.R_OK | constants.X_OK).catch((cause: unknown) => {
+  await access(`${real}/.`, constants.R_OK | constants.X_OK).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOTDIR') throw new AppError(PathMissing, { message: `path ${path} is not a directory`, cause })
     throw new AppError(PathDenied, { message: `no permission for ${path}`, cause })
   })
 }

@@ -75,6 +75,15 @@ test('what is made, renamed, removed or ignored since the last search counts in 
   assert.deepEqual(await all(), ['d/c/three.ts'])
 })
 
+test('a working directory that is gone, or that a file has replaced, is 40409', async t => {
+  const { ask, cwd } = await fileScene(t, [fileSearch])
+  const asked = { search: { query: 'x' }, grep: { pattern: 'x' } }
+  await rm(cwd, { recursive: true })
+  for (const [action, body] of Object.entries(asked)) assert.equal((await ask(action, body)).code, 40409, action)
+  await writeFile(cwd, 'a file')
+  for (const [action, body] of Object.entries(asked)) assert.equal((await ask(action, body)).code, 40409, action)
+})
+
 test('a workspace stands in for a session, by its id or its directory; unknown ones have their own codes', async t => {
   const { rest, put, cwd, dir } = await fileScene(t, [fileSearch])
   await put('here.txt')
