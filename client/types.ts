@@ -3685,6 +3685,7 @@ export interface Subagent {
   subagent_type?: string
   parent_tool_call_id?: string
   suspended_reason?: string
+  /** place among the agents of one swarm, from 1 */
   swarm_index?: number
   run_in_background?: boolean
 }
@@ -3968,7 +3969,7 @@ export interface SubagentSpawnedEvent {
     parentToolCallId: string
     parentAgentId: string
     description?: string
-    /** place among the agents of one swarm */
+    /** place among the agents of one swarm, from 1 */
     swarmIndex?: number
     runInBackground: boolean
     model?: string

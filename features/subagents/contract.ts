@@ -12,7 +12,7 @@ export const Spawned = Type.Object({
   parentToolCallId: Type.String({ description: 'the call that started it; empty: none' }),
   parentAgentId: Type.String(),
   description: Type.Optional(Type.String()),
-  swarmIndex: Type.Optional(Type.Integer({ minimum: 0, description: 'place among the agents of one swarm' })),
+  swarmIndex: Type.Optional(Type.Integer({ minimum: 0, description: 'place among the agents of one swarm, from 1' })),
   runInBackground: Type.Boolean(),
   model: Type.Optional(Type.String()),
   thinkingEffort: Type.Optional(Type.String()),
@@ -56,7 +56,7 @@ export const Subagent = named(
     subagent_type: Type.Optional(Type.String()),
     parent_tool_call_id: Type.Optional(Type.String()),
     suspended_reason: Type.Optional(Type.String()),
-    swarm_index: Type.Optional(Type.Integer()),
+    swarm_index: Type.Optional(Type.Integer({ description: 'place among the agents of one swarm, from 1' })),
     run_in_background: Type.Optional(Type.Boolean())
   })
 )

@@ -81,14 +81,14 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
             const spec = { caller: env.agent, tool_call_id: env.tool_call_id, background: false, model }
             const timeout = ports.timeoutMs()
             let over = 0
-            const members = parts.map((part, swarm_index) => ({
+            const members = parts.map((part, at) => ({
               async work(attempt: number, mayWait: () => boolean) {
                 part.time ??= limited(signal, timeout)
                 const { time } = part
                 try {
                   if (!part.child) {
                     const description = headOf(`${args.description}: ${part.label}`, 200)
-                    part.child = await ports.subagents.child({ ...spec, ...part.who, description, swarm_index })
+                    part.child = await ports.subagents.child({ ...spec, ...part.who, description, swarm_index: at + 1 })
                     await part.child.announce()
                   }
                   const isLimited = (end: ChildEnd) => end.code === 'provider.rate_limit' && mayWait() && !time.signal.aborted

@@ -474,7 +474,7 @@ test('a swarm gives one task to many, takes up again those that the provider ref
       .of('subagent.spawned')
       .map(({ swarmIndex }) => swarmIndex)
       .sort(),
-    [0, 1, 2]
+    [1, 2, 3]
   )
   assert.equal((await scene.call(readStatus, { params: { session_id: scene.session_id } })).data.swarm_mode, false)
 })
