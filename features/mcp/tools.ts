@@ -73,7 +73,7 @@ function toolOf(name: string, server: McpServer, { name: own, description, schem
       const limit_ms = server.entry.config.toolTimeoutMs ?? toolMs()
       return {
         description: `${server.name}: ${own}`,
-        display: { kind: 'generic', summary: `${server.name}: ${own}`, detail: headOf(JSON.stringify(args), 2000) },
+        display: { kind: 'generic', summary: `${server.name}: ${own}`, detail: args },
         accesses: [{ kind: 'exclusive' }],
         limit_ms: 0,
         async run(progress, signal) {

@@ -178,8 +178,9 @@ test('without a rule a call of an MCP tool is asked for', async t => {
   const scene = await start(t, { db: stdio() })
   const turn = scene.run(['mcp__db__echo', { text: 'hi' }], { permission_mode: 'manual' })
   const { payload } = await scene.waitFor(({ type }) => type === 'event.approval.requested')
-  const { approval_id, tool_name } = payload as { approval_id: string; tool_name: string }
+  const { approval_id, tool_name, tool_input_display } = payload as { approval_id: string; tool_name: string; tool_input_display: object }
   assert.equal(tool_name, 'mcp__db__echo')
+  assert.deepEqual(tool_input_display, { kind: 'generic', summary: 'db: echo', detail: { text: 'hi' } })
   await scene.call(resolveApproval, { params: { session_id: scene.session_id, approval_id }, body: { decision: 'rejected' } })
   const [refused] = await turn
   assert.equal(refused?.isError, true)
