@@ -1,7 +1,8 @@
 /** Notices edits of the configuration file by others. */
 import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs'
-import { readlink, realpath, stat } from 'node:fs/promises'
-import { basename, dirname, resolve } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { whereItLies } from '../../kernel/index.ts'
 
 const pollMs = 2_000
 const quietMs = 150
@@ -21,7 +22,7 @@ export async function watchConfig(path: string, changed: () => void): Promise<()
   }
   const lookouts = new Map<string, Lookout>()
   const follow = async () => {
-    const real = await whereItLies(path)
+    const real = await whereItLies(path).catch(() => path) // it cannot be told: it will appear under its own name
     if (closed) return
     for (const [target, { close }] of lookouts) {
       if (target === path || target === real) continue
@@ -40,16 +41,6 @@ export async function watchConfig(path: string, changed: () => void): Promise<()
     closed = true
     clearTimeout(timer)
     for (const { close } of lookouts.values()) close()
-  }
-}
-
-/** Where a path leads, also while nothing is there. */
-async function whereItLies(path: string, links = 40): Promise<string> {
-  try {
-    return await realpath(path)
-  } catch {
-    const link = links > 0 ? await readlink(path).catch(() => undefined) : undefined
-    return link === undefined ? path : await whereItLies(resolve(dirname(path), link), links - 1) // no link: it will appear under its own name
   }
 }
 

@@ -1,7 +1,7 @@
 /** Files that people give the server: whatever has taken their place is told, and neither waited for nor read without end. */
 import { closeSync, fstatSync, open, read, type Stats } from 'node:fs'
 import { readlink, realpath } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute } from 'node:path'
 import { promisify } from 'node:util'
 import { type FileStamp, forReading, isMissing, type ReplaceOptions, replaceFile } from './files.ts'
 import { lookAt } from './look.ts'
@@ -42,23 +42,23 @@ export async function readBounded(path: string, most: number, what?: string): Pr
  */
 export async function replaceBounded(path: string, text: string, most: number, options: ReplaceOptions = {}): Promise<FileStamp> {
   if (Buffer.byteLength(text) > most) throw new FileUnusable(`it would be larger than ${most} bytes`)
-  const target = await behindLinks(path)
+  const target = await whereItLies(path)
+  if (target !== path) await realpath(dirname(target))
   const found = await lookAt(target)
   if (found && (found.mode & 0o222) === 0) throw new FileUnusable('the file is read-only')
   return await replaceFile(target, text, options)
 }
 
-/** Where a file lies, or is to lie. */
-async function behindLinks(path: string): Promise<string> {
+/** Where a path leads, also while nothing is there. Rejects for links that go round. */
+export async function whereItLies(path: string): Promise<string> {
   try {
     return await realpath(path)
   } catch (error) {
     if (!isMissing(error)) throw error
   }
-  const next = await readlink(path).catch(() => undefined)
-  if (next === undefined) return path
-  const to = isAbsolute(next) ? next : `${dirname(path)}/${next}` // the system follows links before it goes a directory up
-  return await behindLinks(join(await realpath(dirname(to)), basename(to)))
+  const link = await readlink(path).catch(() => undefined)
+  // Not made shorter: the system follows links before it goes a directory up.
+  return link === undefined ? path : await whereItLies(isAbsolute(link) ? link : `${dirname(path)}/${link}`)
 }
 
 /** Some file systems say 0 of files that have something in them, and any file may grow. */
