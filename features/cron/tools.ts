@@ -1,7 +1,5 @@
 /** CronCreate, CronList and CronDelete. */
-
-import type { Static, TObject } from '../../kernel/index.ts'
-import { headOf } from '../../kernel/index.ts'
+import { headOf, type Static, type TObject } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { createParameters, deleteParameters, listParameters } from './contract.ts'

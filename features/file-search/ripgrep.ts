@@ -1,5 +1,4 @@
 /** Search engine on the ripgrep program. */
-
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { headOf } from '../../kernel/index.ts'

@@ -1,5 +1,4 @@
 /** One login: discovery and registration, a page of the server in the user's browser, the code that comes back, the tokens for it. */
-
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'

@@ -1,5 +1,4 @@
 /** Talks to an MCP server over the standard streams of a program: one JSON message a line (MCP specification, Transports, stdio). */
-
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { tailOf } from '../../kernel/index.ts'

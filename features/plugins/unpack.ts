@@ -1,5 +1,4 @@
 /** Copies what a plugin brings into a directory of the server: from an archive or a directory, within bounds, and nothing outside of it. */
-
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { lstat, mkdir, readdir, realpath, stat } from 'node:fs/promises'

@@ -1,5 +1,4 @@
 /** What can be found in the journal of an agent: the prompts of the user and the answers, read forwards from where reading ended last. */
-
 import { closeSync, openSync, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { headOf } from '../../kernel/index.ts'

@@ -1,8 +1,6 @@
 /** The Read tool: a window of a text file with line numbers. */
-
 import { TextDecoder } from 'node:util'
-import type { Static } from '../../kernel/index.ts'
-import { headOf } from '../../kernel/index.ts'
+import { headOf, type Static } from '../../kernel/index.ts'
 import { mayChange, type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { readParameters } from './contract.ts'
 import { type FileKind, fileKind } from './file-kind.ts'

@@ -1,7 +1,5 @@
 /** The FetchURL tool: the text of a page. */
-
-import type { Static } from '../../kernel/index.ts'
-import { headOf } from '../../kernel/index.ts'
+import { headOf, type Static } from '../../kernel/index.ts'
 import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { fetchParameters } from './contract.ts'
 import { addressOf, type DownloadPorts, download, type Page } from './download.ts'
@@ -18,6 +16,8 @@ export interface FetchPorts extends DownloadPorts {
 }
 
 const texts = /^(?:text\/(?!html)[\w.+-]+|application\/(?:[\w.-]+\+)?(?:json|xml|yaml|x-yaml|javascript|toml)|application\/x-ndjson)$/
+/** Of the title of a page. */
+const titleChars = 500
 const pages = /^(?:text\/html|application\/xhtml\+xml|)$/
 
 export function createFetchUrl(ports: FetchPorts): Tool<typeof fetchParameters> {
@@ -63,7 +63,7 @@ async function textOf(page: Page, { extractor }: FetchPorts, signal: AbortSignal
   if (!isPage) throw new ToolRefusal(`${url.href} is ${type || 'no text'}, which cannot be read as text.`)
   const found = await extractor.extract({ bytes, charset, url: url.href }, signal)
   if (!found || found.text === '') throw new ToolRefusal(`${url.href} has no text that could be found.`)
-  return `${found.title === '' ? '' : `Title: ${found.title}\n`}URL: ${url.href}\n\n${found.text}`
+  return `${found.title === '' ? '' : `Title: ${headOf(found.title, titleChars)}\n`}URL: ${url.href}\n\n${found.text}`
 }
 
 /** Runs work that must end in time; what takes longer is refused. */

@@ -53,8 +53,7 @@ export function plainText(html: string): { readonly title: string; readonly text
         ? ''
         : decoded(html.slice(from + 1, to))
             .replace(/\s+/g, ' ')
-            .trim()
-            .slice(0, 500),
+            .trim(),
     text
   }
 }

@@ -1,7 +1,5 @@
 /** The WebSearch tool: asks the configured search service. */
-
-import type { Static } from '../../kernel/index.ts'
-import { headOf } from '../../kernel/index.ts'
+import { headOf, type Static } from '../../kernel/index.ts'
 import { parseJson, recordOf, stringOf } from '../llm/index.ts'
 import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { searchParameters } from './contract.ts'

@@ -1,9 +1,7 @@
 /** Last step of a result: never empty, never longer than the model should read; the whole text is kept on disk. */
-
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Logger } from '../../kernel/index.ts'
-import { headOf } from '../../kernel/index.ts'
+import { headOf, type Logger } from '../../kernel/index.ts'
 import type { LlmContent, LlmToolCall } from '../llm/index.ts'
 import type { ToolResult } from './tool.ts'
 

@@ -6,6 +6,7 @@ import { assertRouteParts } from '../declared.ts'
 import { AppError, developerError, invalid, ValidationFailed } from '../errors.ts'
 import type { Activity } from '../lifecycle/activity.ts'
 import type { RouteHandler } from '../pack.ts'
+import { headOf } from '../text-ends.ts'
 
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -250,7 +251,7 @@ function pathValue(raw: string, rest: boolean): { readonly value: string } | { r
 }
 
 function unsupportedAction(tail: string, path: string): AppError {
-  const message = `unsupported action: ${tail.slice(0, 200)}`
+  const message = `unsupported action: ${headOf(tail, 200)}`
   return new AppError(ValidationFailed, { message, details: [{ path, message }] })
 }
 

@@ -2,6 +2,7 @@
  * Takes secrets out of texts that nobody knows in advance: by the name in front of them, and by shape wherever they stand. One rule for
  * logs, texts and the configuration of which names say that a secret stands behind them.
  */
+import { headOf } from '../text-ends.ts'
 
 /** Stands in the place of a secret. */
 export const REDACTED = '[redacted]'
@@ -85,7 +86,7 @@ const suspicious = /[=@"]|--|bearer|basic|authorization|cookie|x-|(?:[spr]k|gh[p
 export function redactLine(line: string): string {
   if (line.length <= maxChars) return apply([member, ...rules], line)
   const level = Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 50)
-  const head = apply([member, ...rules], line.slice(0, headChars))
+  const head = apply([member, ...rules], headOf(line, headChars))
   return `${JSON.stringify({ level, time: new Date().toISOString(), msg: `a log line of ${line.length} characters was cut`, head })}\n`
 }
 

@@ -19,6 +19,7 @@ import type { MountedFrame } from '../lifecycle/unit.ts'
 import { firstAbort, untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import type { FrameHandler } from '../pack.ts'
 import { type TObject, tidy } from '../schema.ts'
+import { headOf } from '../text-ends.ts'
 import type { ClientConnection, Transport } from './connection.ts'
 import type { ControlFrames } from './control-frames.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -255,5 +256,5 @@ function withBytes(data: Buffer): RequestFrame | undefined {
 }
 
 function unknownType({ type }: RequestFrame): AppError {
-  return invalid([{ path: 'type', message: `unknown frame type '${type.slice(0, 80)}'` }])
+  return invalid([{ path: 'type', message: `unknown frame type '${headOf(type, 80)}'` }])
 }

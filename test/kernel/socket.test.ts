@@ -201,6 +201,8 @@ test('what is no frame and what has an unknown type is refused with details, in 
   const client = await connect()
   for (const junk of ['not json', '[1]', 'null', '7', '{"type":5,"id":"x"}', '{"type":"pong"}', '{"type":"nope"}']) client.send(junk)
   const ack = await client.request('nope')
+  const long = await client.request(`x${'\u{1f600}'.repeat(50)}`)
+  assert.equal(long.details?.[0]?.message, `unknown frame type 'x${'\u{1f600}'.repeat(39)}'`, 'cut between characters')
   assert.equal((await client.request('subscribe', { session_ids: [] })).code, 0)
   const object = { path: '', message: 'expected an object: { type, id, payload }' }
   const unknown = { path: 'type', message: "unknown frame type 'nope'" }
@@ -212,6 +214,7 @@ test('what is no frame and what has an unknown type is refused with details, in 
       { id: 'x', code: 40001, details: [{ path: 'type', message: 'expected a string' }] },
       { id: '', code: 40001, details: [unknown] }, // a pong needs no answer
       { id: ack.id, code: 40001, details: [unknown] },
+      { id: long.id, code: 40001, details: long.details },
       { id: client.frames.at(-1)?.id, code: 0, details: undefined }
     ]
   )
