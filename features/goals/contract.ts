@@ -81,5 +81,5 @@ export const goalUpdated = defineEvent({
   scope: 'session',
   durable: true,
   payload: Type.Object({ snapshot: nullable(GoalSnapshot), change: Type.Optional(GoalChange) }),
-  summary: 'A goal was created (no change), paused, resumed, blocked, completed, or cleared (null)'
+  summary: 'A goal was created or goes on with a turn (no change), was paused, resumed, blocked, completed, or cleared (null)'
 })

@@ -43,13 +43,18 @@ export const goalRecord = defineRecord(
   'goal.updated',
   Type.Object({ goal: nullable(Goal), change: Type.Optional(GoalChange), actor: Type.Optional(Actor) })
 )
-/** From here on a turn works on the goal. `counts`: against its budget of turns. */
-export const goalTurn = defineRecord('goal.turn', Type.Object({ goal_id: Type.String(), turn_id: Count, counts: Type.Boolean() }))
+/** From here on a turn works on the goal. `counts`: against its budget of turns. `goal`: as it is then, for those who watch it. */
+export const goalTurn = defineRecord(
+  'goal.turn',
+  Type.Object({ goal_id: Type.String(), turn_id: Count, counts: Type.Boolean(), goal: Type.Optional(Goal) })
+)
 
 export interface GoalState {
   goal?: Goal
   /** The last turn that worked on a goal. */
   turn?: { readonly turn_id: number; readonly goal_id: string }
+  /** The step whose tokens count since its answer. */
+  counted?: string
   /** Time of the last record of work, ms. */
   seen: number
 }
@@ -78,17 +83,26 @@ export const goalState: StateSpec<GoalState> = {
       return { ...next, turn: { turn_id, goal_id }, goal: counts ? { ...goal, turns: goal.turns + 1 } : goal }
     }
     const core = coreRecord(record)
-    if (core?.type !== 'step.end' || !core.usage || turn?.goal_id !== goal.goal_id || turn.turn_id !== core.turn_id) return next
+    if (
+      (core?.type !== 'step.message' && core?.type !== 'step.end') ||
+      !core.usage ||
+      turn?.goal_id !== goal.goal_id ||
+      turn.turn_id !== core.turn_id
+    )
+      return next
+    const counted = `${core.turn_id}.${core.step}`
+    if (state.counted === counted) return next
     const model = core.model ?? ''
     const added = sumUsage(goal.usage[model] ?? noUsage, core.usage)
-    return { ...next, goal: { ...goal, usage: { ...goal.usage, [model]: added } } }
+    return { ...next, counted, goal: { ...goal, usage: { ...goal.usage, [model]: added } } }
   }
 }
 
 /** The event of a record. */
 export function eventsOf(record: HistoryRecord): readonly RecordEvent[] {
-  if (!goalRecord.is(record)) return []
-  const { goal, change, time = 0 } = record
+  const { goal, change } = goalRecord.is(record) ? record : { goal: goalTurn.is(record) ? record.goal : undefined, change: undefined }
+  if (goal === undefined) return []
+  const { time = 0 } = record
   const payload: Static<typeof goalUpdated.payload> = {
     snapshot: goal ? snapshotOf(goal, time, goal.cost_usd) : null,
     ...(change ? { change } : {})

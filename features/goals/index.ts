@@ -1,3 +1,3 @@
 /** Public face of the goals pack. */
 export * from './contract.ts'
-export { goalRecord as goalSet, snapshotOf as goalSnapshotOf } from './goal.ts'
+export { goalRecord as goalSet, goalTurn, snapshotOf as goalSnapshotOf } from './goal.ts'

@@ -111,7 +111,9 @@ export class GoalKeeper {
   join(turn_id: number, counts: boolean): Promise<void> {
     return this.#inOrder(async () => {
       const { goal } = this.#state.value
-      if (goal) await this.#history.append(goalTurn.of({ goal_id: goal.goal_id, turn_id, counts }))
+      if (!goal) return
+      const told = counts ? { goal: this.#priced({ ...goal, turns: goal.turns + 1 }) } : {}
+      await this.#history.append(goalTurn.of({ goal_id: goal.goal_id, turn_id, counts, ...told }))
     })
   }
 

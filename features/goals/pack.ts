@@ -9,7 +9,7 @@ import { AgentConfigHandlers, type AgentHost, type Session, Sessions } from '../
 import { ToolHooks, ToolSets } from '../tools/index.ts'
 import { GoalEmpty, GoalExists, GoalMissing, GoalNotPausable, GoalNotResumable, GoalTooLong, goalUpdated, readGoal } from './contract.ts'
 import { GoalDriver, mayHaveGoal } from './driver.ts'
-import { eventsOf, goalRecord, goalState } from './goal.ts'
+import { eventsOf, goalRecord, goalState, goalTurn } from './goal.ts'
 import { GoalKeeper } from './keeper.ts'
 import { goalTools } from './tools.ts'
 
@@ -26,7 +26,7 @@ export default definePack({
     const emit = ctx.event(goalUpdated)
     ctx.contribute(HistoryStates, goalState)
     ctx.contribute(RecordEvents, {
-      records: recordTypes(goalRecord),
+      records: recordTypes(goalRecord, goalTurn),
       events: eventsOf,
       // Only what `events` made comes back.
       tell: (agent, { payload, at }) =>

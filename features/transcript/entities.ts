@@ -1,6 +1,6 @@
 /** What stands beside the timeline of an agent, as it follows from its records: tasks, interactions, attachments, prompts, the todo list, modes. */
 import { agentSet, sentParts } from '../agent/index.ts'
-import { goalSet } from '../goals/index.ts'
+import { goalSet, goalTurn } from '../goals/index.ts'
 import { type CoreRecord, coreRecord, type HistoryRecord, isUserInput, sessionForked, type WirePart } from '../history/index.ts'
 import { interactionEnded, interactionRequested } from '../interactions/index.ts'
 import { noUsage, sumUsage } from '../llm/index.ts'
@@ -232,6 +232,9 @@ export class Entities {
         break
       case goalSet.type:
         if (goalSet.is(record)) this.#goal(record.goal)
+        break
+      case goalTurn.type:
+        if (goalTurn.is(record) && record.goal) this.#goal(record.goal)
         break
       case planEntered.type:
         this.#merge({ modes: { plan: {} } })

@@ -41,6 +41,8 @@ const held = (until: Promise<unknown>) => [
   { type: 'finish', reason: 'completed' } as const
 ]
 
+type Shown = { readonly turnsUsed: number; readonly tokensUsed: number }
+
 test('a goal that a client sets keeps the agent at work until the model says that it is complete', async t => {
   const llm = scriptedLlm('first slice', 'second slice', call('UpdateGoal', { status: 'complete', reason: 'all tests pass' }), 'all done')
   const scene = await start(t, llm)
@@ -56,13 +58,24 @@ test('a goal that a client sets keeps the agent at work until the model says tha
 
   assert.deepEqual(turnsBy(scene), ['user', 'goal_continuation', 'goal_continuation'])
   assert.equal(await scene.goal(), null)
-  const [created, done, gone] = scene.of('goal.updated')
+  const told = scene.of('goal.updated')
+  const [created, ...later] = told
+  const [done, gone] = later.splice(-2)
   assert.ok(created && done)
+  assert.deepEqual(
+    later.map(({ snapshot, change }) => [(snapshot as Shown).turnsUsed, (snapshot as Shown).tokensUsed, change]),
+    [
+      [1, 0, undefined],
+      [2, 5, undefined],
+      [3, 10, undefined]
+    ],
+    'each turn says where the goal stands when it begins'
+  )
   assert.deepEqual([created.change, (created.snapshot as { status: string }).status], [undefined, 'active'])
   assert.deepEqual(gone, { snapshot: null })
   const { kind, status, reason, stats, actor } = done.change as Record<string, unknown>
   assert.deepEqual({ kind, status, reason, actor }, { kind: 'completion', status: 'complete', reason: 'all tests pass', actor: 'model' })
-  assert.deepEqual([(stats as { turnsUsed: number }).turnsUsed, (stats as { tokensUsed: number }).tokensUsed > 0], [3, true])
+  assert.deepEqual([(stats as Shown).turnsUsed, (stats as Shown).tokensUsed], [3, 15], 'with the step that completes it')
   assert.match(JSON.stringify(llm.requests[0]?.messages), /make the tests pass[\s\S]*UpdateGoal/)
 })
 

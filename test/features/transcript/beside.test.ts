@@ -188,6 +188,8 @@ test('what a turn spends is told until the next one begins, and whether one runs
 test('a goal tells what it has spent, also without a budget', () => {
   const spent = { ...goal, usage: { m: usage } }
   assert.deepEqual(beside({ type: 'goal.updated', goal: spent }).meta.goal, { objective: 'win', status: 'active', budgetUsed: 5 })
+  const begins = { type: 'goal.turn', goal_id: 'g', turn_id: 0, counts: true, goal: spent }
+  assert.equal(beside({ type: 'goal.updated', goal }, begins).meta.goal?.budgetUsed, 5, 'with each turn')
   const limited = { type: 'goal.updated', goal: { ...spent, budget: { tokens: 9 } } }
   assert.deepEqual([beside(limited).meta.goal?.budgetUsed, beside(limited).meta.goal?.budgetLimit], [5, 9])
 })
