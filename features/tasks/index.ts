@@ -11,6 +11,6 @@ export {
   taskStarted,
   taskTerminated
 } from './contract.ts'
-export { startedRecord as taskBegun, terminatedRecord as taskEnded } from './records.ts'
+export { noticeOf as taskNoticesOf, startedRecord as taskBegun, terminatedRecord as taskEnded } from './records.ts'
 export * from './service.ts'
 export { resumeHint } from './texts.ts'

@@ -173,7 +173,7 @@ export function eventsOf(record: HistoryRecord): readonly RecordEvent[] {
 const noticeText = /^<notification [^\n]*\nTitle: ([^\n]*)\nSeverity: (info|warning)\n([^\n]*)/
 
 /** The agent reads of the end of a task. */
-function noticeOf({ origin, content }: HistoryRecord): Static<typeof taskNotified.payload>[] {
+export function noticeOf({ origin, content }: Readonly<Record<string, unknown>>): Static<typeof taskNotified.payload>[] {
   const { kind, taskId, status } = (origin ?? {}) as { readonly kind?: unknown; readonly taskId?: unknown; readonly status?: unknown }
   const [part] = Array.isArray(content) ? (content as { readonly text?: unknown }[]) : []
   const said = kind === 'task' && typeof part?.text === 'string' ? noticeText.exec(part.text) : null

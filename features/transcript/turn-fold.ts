@@ -5,6 +5,7 @@
  */
 import { ownParts } from '../agent/index.ts'
 import { type CoreRecord, coreRecord, type HistoryRecord, type WirePart } from '../history/index.ts'
+import { taskNoticesOf } from '../tasks/index.ts'
 import { answerFrames, headOf, isGiven, nextFrameId, stepHead, textFrame, toolFrame, toolIn, usageOf, without } from './frames.ts'
 import { attachmentsOf, isShownInput, isShownInside, originOf, textOf, withoutBytes } from './input.ts'
 import { type Link, linksOf } from './links.ts'
@@ -194,11 +195,12 @@ export class TurnFold {
     const given = content ?? this.#contents.get(prompt_id ?? '') ?? []
     const attachmentIds = attachmentsOf(given, prompt_id ?? id ?? `m${at}`).map(attachment => attachment.attachmentId)
     const taskId = originOf(origin ?? { kind: 'user' }).taskId
+    const [notice] = taskNoticesOf(record)
     this.#inside.push({
       kind: 'text',
       frameId: '',
       role: 'user',
-      text: textOf(ownParts(given, origin)),
+      text: notice ? `${notice.title}\n${notice.body}` : textOf(ownParts(given, origin)),
       ...(attachmentIds.length > 0 ? { attachmentIds } : {}),
       origin: { kind: 'user', ...origin },
       ...(taskId === undefined ? {} : { taskId })

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { HistoryRecord } from '../../../features/history/index.ts'
 import { type Llm, sumUsage } from '../../../features/llm/index.ts'
 import type { AgentHost, Session } from '../../../features/sessions/index.ts'
+import { notification } from '../../../features/tasks/texts.ts'
 import { Audience } from '../../../features/transcript/audience.ts'
 import { Budget } from '../../../features/transcript/budget.ts'
 import type { Grade } from '../../../features/transcript/contract.ts'
@@ -194,8 +195,11 @@ test('a goal tells what it has spent, also without a budget', () => {
   assert.deepEqual([beside(limited).meta.goal?.budgetUsed, beside(limited).meta.goal?.budgetLimit], [5, 9])
 })
 
-test('a turn names the prompt that began it, and words that came into it say where from', async () => {
+test('a turn names the prompt that began it, and words that came into it say where from; the end of a task is told in words', async () => {
   const task = { kind: 'task', taskId: 'bash-1', status: 'completed', notificationId: 'task:bash-1:completed' }
+  const process = { kind: 'process', taskId: 'bash-1', description: 'ls', command: 'ls', pid: 1, exitCode: 0 } as const
+  const info = { ...process, status: 'completed', startedAt: 0, endedAt: 2000, detached: true } as const
+  const notice = notification({ session_id: 's', agent_id: 'main', info, compactions: 0, begun: 0 }, '/log')
   const inside = (id: string, origin?: object) => ({
     type: 'message',
     role: 'user',
@@ -209,7 +213,7 @@ test('a turn names the prompt that began it, and words that came into it say whe
     accepted('p'),
     ...begun(0, 'p'),
     inside('steered', user),
-    inside('told', task),
+    inside(notice, task),
     step,
     ...ended(0, 'p'),
     { type: 'turn.started', turn_id: 1, origin: task }
@@ -224,7 +228,7 @@ test('a turn names the prompt that began it, and words that came into it say whe
     turns[0]?.steps[0]?.frames.map(frame => frame.kind === 'text' && [frame.text, frame.origin, frame.taskId]),
     [
       ['steered', user, undefined],
-      ['told', task, 'bash-1']
+      ['Background task completed\nThe command "ls" (bash-1) ended after 2.0 s with exit code 0.', task, 'bash-1']
     ]
   )
 })
