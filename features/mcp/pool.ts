@@ -91,10 +91,11 @@ export class ServerPool {
       ends.set(server.name, end)
     }
     for (const entry of wanted.values()) {
-      if (this.#servers.has(entry.name)) continue
-      const server = new McpServer(entry, this.cwd, { ...this.#ports, changed: (...change) => this.#changed(...change) })
+      const known = this.#servers.get(entry.name)
+      const server = known ?? new McpServer(entry, this.cwd, { ...this.#ports, changed: (...change) => this.#changed(...change) })
+      this.#servers.delete(entry.name) // in the order of the configuration, also those that stay
       this.#servers.set(entry.name, server)
-      server.start(ends.get(entry.name))
+      if (!known) server.start(ends.get(entry.name))
     }
   }
 

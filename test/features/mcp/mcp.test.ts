@@ -502,6 +502,18 @@ test('a change of the file counts from the next turn, and a file that is damaged
   assert.match(String(await said()), /not found|not there/)
 })
 
+test('servers and their tools keep the order of the configuration when one of them is started anew', async t => {
+  const scene = await start(t, { a: stdio('a'), b: stdio('b') })
+  const order = async () => {
+    await scene.run()
+    const offered = scene.llm.requests.at(-1)?.tools.flatMap(({ name }) => /^mcp__(.)__echo$/.exec(name)?.[1] ?? [])
+    return [Object.keys(await scene.servers()), offered]
+  }
+  assert.deepEqual(await order(), [['a', 'b'], ['a', 'b']])
+  await userFile(scene.home, { a: stdio('another'), b: stdio('b') })
+  assert.deepEqual(await order(), [['a', 'b'], ['a', 'b']])
+})
+
 test('an edit of the file counts while nobody asks: a server that is gone ends with the calls that it runs', async t => {
   const scene = await start(t, { one: stdio('one') })
   const running = scene.run(['mcp__one__hang'])
