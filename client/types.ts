@@ -2195,7 +2195,7 @@ export interface McpInspection {
   locator: McpLocator
   runtimeName: string
   canonicalUrl?: string
-  origin: string
+  origin: 'global' | 'plugin'
   /** without secrets: `envKeys` and `headerKeys` are sorted names */
   config: {
     [k: string]: unknown

@@ -40,7 +40,7 @@ export const Inspection = named(
     locator: Locator,
     runtimeName: text,
     canonicalUrl: Type.Optional(text),
-    origin: text,
+    origin: oneOf(['global', 'plugin']),
     config: Redacted,
     enabled: Type.Boolean(),
     editable: Type.Boolean(),

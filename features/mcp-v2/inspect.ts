@@ -60,14 +60,14 @@ async function statusOf(entry: Entry, { all, cwd, verify, signal }: Asked, { mcp
 }
 
 export function inspection(entry: Entry, status: Status): Static<typeof Inspection> {
-  const { name, plugin, config, mutable, source, origin } = entry
+  const { name, plugin, config, mutable, source } = entry
   const remote = config.transport === 'stdio' ? {} : { canonicalUrl: shownUrl(config) }
   return {
     serverId: plugin ? `plugin:${encodeURIComponent(plugin.id)}:${encodeURIComponent(plugin.name)}` : `global:${encodeURIComponent(name)}`,
     locator: locatorOf(entry),
     runtimeName: name,
     ...remote,
-    origin: source === 'plugin' ? origin : 'global',
+    origin: source,
     config: shownConfig(entry),
     enabled: config.enabled !== false,
     editable: mutable,

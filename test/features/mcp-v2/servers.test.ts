@@ -192,8 +192,13 @@ test('layers of a trusted project join in, read-only and without secrets, and so
   await scene.call(installPlugin, { body: { source: plugin } })
   const inspected = await scene.call(inspectServers, { body: {} })
   assert.deepEqual(
-    inspected.data.map(({ serverId }) => serverId),
-    ['global:one', 'global:plugin-kit%3Adb', 'plugin:kit:db', 'plugin:more:db']
+    inspected.data.map(({ serverId, origin }) => [serverId, origin]),
+    [
+      ['global:one', 'global'],
+      ['global:plugin-kit%3Adb', 'global'],
+      ['plugin:kit:db', 'plugin'],
+      ['plugin:more:db', 'plugin']
+    ]
   )
 })
 
