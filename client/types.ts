@@ -5265,7 +5265,7 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': ReadGitStatusBody } }
-      responses: { 200: Content<Success<ReadGitStatusData> | Failure<40001 | 40401 | 40409 | 40420 | 40908 | 41304 | 50001 | 50003 | 50005>> } & Refused
+      responses: { 200: Content<Success<ReadGitStatusData> | Failure<40001 | 40401 | 40420 | 40908 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:grep': {
@@ -5286,7 +5286,7 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string } }
       requestBody: { content: { 'application/json': ListManyFilesBody } }
-      responses: { 200: Content<Success<ListManyFilesData> | Failure<40001 | 40401 | 40409 | 40420 | 50001 | 50003 | 50005>> } & Refused
+      responses: { 200: Content<Success<ListManyFilesData> | Failure<40001 | 40401 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:mkdir': {
@@ -5342,7 +5342,7 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string } }
       requestBody: { content: { 'application/json': StatManyFilesBody } }
-      responses: { 200: Content<Success<StatManyFilesData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
+      responses: { 200: Content<Success<StatManyFilesData> | Failure<40001 | 40401 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/goal': {

@@ -33,18 +33,28 @@ export async function assertSearchable({ path, real }: Root): Promise<void> {
 
 /**
  * The working directory of a session, which need not be loaded. The body is read behind it, so that an unknown session is told first. Throws
- * SessionMissing (40401), RuntimeMissing (40420), PathMissing (40409) when the directory is gone.
+ * SessionMissing (40401), RuntimeMissing (40420).
  */
+export async function directoryOf<B extends { readonly runtime_id: string }>(
+  sessions: Sessions,
+  session_id: string,
+  input: { readonly body: B }
+): Promise<{ readonly cwd: string; readonly body: B }> {
+  const state = await sessions.state(session_id)
+  if (!state) throw new AppError(SessionMissing)
+  const { body } = input
+  assertLocal(body.runtime_id)
+  return { cwd: state.cwd, body }
+}
+
+/** As `directoryOf`, and where that is. Throws PathMissing (40409), too, when the directory is gone. */
 export async function rootOf<B extends { readonly runtime_id: string }>(
   sessions: Sessions,
   session_id: string,
   input: { readonly body: B }
 ): Promise<{ readonly root: Root; readonly cwd: string; readonly body: B }> {
-  const state = await sessions.state(session_id)
-  if (!state) throw new AppError(SessionMissing)
-  const { body } = input
-  assertLocal(body.runtime_id)
-  return { root: await rootAt(state.cwd), cwd: state.cwd, body }
+  const found = await directoryOf(sessions, session_id, input)
+  return { root: await rootAt(found.cwd), ...found }
 }
 
 export function assertLocal(runtime_id: string): void {

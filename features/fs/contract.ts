@@ -84,7 +84,7 @@ export const listManyFiles = defineRoute({
     truncated_paths: Type.Array(Type.String()),
     partial_errors: Type.Record(Type.String(), Type.Object({ code: Type.Integer(), msg: Type.String() }))
   }),
-  errors: [SessionMissing, RuntimeMissing, PathMissing]
+  errors: [SessionMissing, RuntimeMissing]
 })
 
 export const readFile = defineRoute({
@@ -141,7 +141,7 @@ export const statManyFiles = defineRoute({
   data: Type.Object({
     entries: Type.Record(Type.String(), Type.Union([Entry, Type.Null()]), { description: 'by path, as it was asked for' })
   }),
-  errors
+  errors: [SessionMissing, RuntimeMissing, PathOutside]
 })
 
 export const makeDirectory = defineRoute({

@@ -1,6 +1,6 @@
 /** Wires files in a session: looking, reading, making directories, downloads, and opening them on the user's machine. */
 import { AppError, definePack, Type } from '../../kernel/index.ts'
-import { type Root, rootOf } from '../file-search/index.ts'
+import { directoryOf, type Root, rootAt, rootOf } from '../file-search/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { PathDenied, PathMissing } from '../workspaces/index.ts'
 import { relativePath } from './boundary.ts'
@@ -46,8 +46,12 @@ export default definePack({
     })
     ctx.route(listManyFiles, async input => {
       const { listDirectory } = await actions()
-      const { root, body } = await rootOf(sessions, input.params.session_id, input)
-      const status = await statusOf(root, body.paths, body, input.signal)
+      const { cwd, body } = await directoryOf(sessions, input.params.session_id, input)
+      const root = rootAt(cwd) // when it is gone, each path says so
+      const status = await root.then(
+        there => statusOf(there, body.paths, body, input.signal),
+        () => undefined
+      )
       const results = new Map<string, Entry[]>()
       const errors = new Map<string, { code: number; msg: string }>()
       const truncated_paths: string[] = []
@@ -55,7 +59,7 @@ export default definePack({
       for (const [at, given] of [...new Set(body.paths)].entries()) {
         try {
           const path = relativePath(given, `body.paths.${at}`)
-          const { items, children, truncated } = await listDirectory(root, path, body, status, input.signal, answer)
+          const { items, children, truncated } = await listDirectory(await root, path, body, status, input.signal, answer)
           for (const [below, entries] of children) if (!results.has(below)) results.set(below, entries)
           results.set(given, items)
           if (truncated) truncated_paths.push(given)
@@ -78,14 +82,17 @@ export default definePack({
     })
     ctx.route(statManyFiles, async input => {
       const { entryAt } = await actions()
-      const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      const { cwd, body } = await directoryOf(sessions, input.params.session_id, input)
       const wanted = new Map(body.paths.map((given, at) => [given, relativePath(given, `body.paths.${at}`)]))
+      const root = rootAt(cwd)
       const entries: [string, Entry | null][] = []
       for (const [given, path] of wanted) {
-        const entry = await entryAt(root, path).catch((error: unknown) => {
-          if (AppError.is(error) && (error.code === PathMissing.code || error.code === PathDenied.code)) return null
-          throw error
-        })
+        const entry = await root
+          .then(there => entryAt(there, path))
+          .catch((error: unknown) => {
+            if (AppError.is(error) && (error.code === PathMissing.code || error.code === PathDenied.code)) return null
+            throw error
+          })
         entries.push([given, entry])
       }
       return { entries: Object.fromEntries(entries) }

@@ -7,7 +7,7 @@ import { PathDenied, PathMissing, PathOutside } from '../workspaces/index.ts'
 import { GitUnavailable } from './command.ts'
 
 const session = { method: 'POST', params: sessionParams, bodyCheck: 'late' } as const
-const errors = [SessionMissing, RuntimeMissing, PathMissing, PathOutside, GitUnavailable]
+const errors = [SessionMissing, RuntimeMissing, PathOutside, GitUnavailable]
 
 export const PullRequest = named(
   'PullRequest',
@@ -53,5 +53,5 @@ export const diffFile = defineRoute({
     diff: Type.String({ description: 'unified; empty: unchanged' }),
     truncated: Type.Boolean({ description: 'it is longer than 1,048,576 characters' })
   }),
-  errors: [...errors, PathDenied]
+  errors: [...errors, PathMissing, PathDenied]
 })

@@ -1,10 +1,11 @@
 /** Wires version control of sessions: status and diffs, and the status of files in listings. */
-import { definePack, Type } from '../../kernel/index.ts'
+import { AppError, definePack, Type } from '../../kernel/index.ts'
 import { rootOf } from '../file-search/index.ts'
 import { FileStatuses, relativePath } from '../fs/index.ts'
 import { assertOutbound, OutboundHosts } from '../llm/index.ts'
 import { Sessions } from '../sessions/index.ts'
-import { repositoryAt } from './command.ts'
+import { PathMissing } from '../workspaces/index.ts'
+import { GitUnavailable, repositoryAt } from './command.ts'
 import { diffFile, readGitStatus } from './contract.ts'
 import { GitCache, pullRequests } from './pull-requests.ts'
 
@@ -39,8 +40,17 @@ export default definePack({
         return await statusesBelow(root, directories, signal)
       }
     })
+    /** Throws GitUnavailable (40908) when the working directory is gone: it is in no repository. */
+    const placeOf = async <B extends { readonly runtime_id: string }>(session_id: string, input: { readonly body: B }) => {
+      try {
+        return await rootOf(sessions, session_id, input)
+      } catch (cause) {
+        if (!AppError.is(cause) || cause.code !== PathMissing.code) throw cause
+        throw new AppError(GitUnavailable, { message: cause.message, cause })
+      }
+    }
     ctx.route(readGitStatus, async input => {
-      const { root, cwd, body } = await rootOf(sessions, input.params.session_id, input)
+      const { root, cwd, body } = await placeOf(input.params.session_id, input)
       const paths = body.paths?.map((path, at) => relativePath(path, `body.paths.${at}`))
       const { below, lineCounts, statusOf } = await import('./status.ts')
       const repository = await repositoryAt(root.real, input.signal)
@@ -53,7 +63,7 @@ export default definePack({
       return { branch, ahead, behind, entries: Object.fromEntries(shown), additions, deletions, pullRequest }
     })
     ctx.route(diffFile, async input => {
-      const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      const { root, body } = await placeOf(input.params.session_id, input)
       const path = relativePath(body.path)
       const { diffOf } = await import('./diff.ts')
       return await diffOf(root, path, input.signal)

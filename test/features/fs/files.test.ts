@@ -457,3 +457,14 @@ test('an application is started with the file, and a failure is told', async t =
     assert.equal((await ask(action, { path: 'sub', runtime_id: 'far', ...app })).code, 40420)
   }
 })
+
+test('when the working directory is gone, each of many paths says so in its place, and one path is refused', async t => {
+  const { ask, cwd } = await fileScene(t)
+  await rm(cwd, { recursive: true })
+  const { code, data } = await ask('list_many', { paths: ['.', 'sub', '../x'], include_git_status: true })
+  const codes = Object.entries(data?.partial_errors ?? {}).map(([path, error]) => [path, (error as Json).code])
+  assert.deepEqual([code, codes, data?.results], [0, Object.entries({ '.': 40409, sub: 40409, '../x': 41304 }), {}])
+  assert.deepEqual((await ask('stat_many', { paths: ['a', 'sub/b'] })).data, { entries: { a: null, 'sub/b': null } })
+  assert.equal((await ask('stat_many', { paths: ['../x'] })).code, 41304)
+  for (const action of ['list', 'stat', 'read']) assert.equal((await ask(action, { path: 'a' })).code, 40409, action)
+})

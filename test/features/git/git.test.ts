@@ -235,3 +235,10 @@ test('the pull request comes from the program that knows it, a draft as a draft'
   commit()
   assert.deepEqual((await ask('git_status')).data.pullRequest, { number: 7, state: 'draft', url: 'https://x.example/7' })
 })
+
+test('a working directory that is gone is in no repository', async t => {
+  const { ask, cwd } = await repository(t)
+  await rm(cwd, { recursive: true })
+  assert.equal((await ask('git_status')).code, 40908)
+  assert.equal((await ask('diff', { path: 'a' })).code, 40908)
+})
