@@ -3,19 +3,26 @@ import { invalid } from '../../kernel/index.ts'
 import type { ResolvedModel } from './request.ts'
 import type { ThinkingConfig } from './sections.ts'
 
-/** Level a model uses when nobody chose one: its declared default, else the middle of its levels, else on or off by capability. */
+/**
+ * Level a model uses when nobody chose one: its declared default, else the middle of its levels (the higher of two), else on or off by
+ * capability.
+ */
 export function defaultEffort(model: ResolvedModel): string {
   const levels = model.support_efforts ?? []
   if (model.default_effort !== undefined && levels.includes(model.default_effort)) return model.default_effort
-  const middle = levels[Math.floor((levels.length - 1) / 2)]
+  const middle = levels[Math.floor(levels.length / 2)]
   return middle ?? (canThink(model) ? 'on' : 'off')
 }
 
-/** `forced` (environment) > requested > configuration > model default; what the model cannot do becomes its default. */
+/**
+ * `forced` (environment) > requested > configuration > model default. What the model cannot do becomes its default, and so does `on` where
+ * it has levels.
+ */
 export function chooseEffort(model: ResolvedModel, config: ThinkingConfig, requested?: string, forced?: string): string {
   const configured = config.enabled === false ? 'off' : config.effort
   const wanted = forced || requested || configured || defaultEffort(model)
-  return offers(model, wanted) ? wanted : defaultEffort(model)
+  const unnamed = wanted === 'on' && (model.support_efforts ?? []).length > 0
+  return !unnamed && offers(model, wanted) ? wanted : defaultEffort(model)
 }
 
 /** Throws 40001 at path `thinking` when the model is known not to offer the level. */

@@ -12,7 +12,7 @@ const levels = { support_efforts: ['low', 'medium', 'high'] }
 test('the default is the declared level, else the middle one, else on or off by capability', () => {
   assert.equal(defaultEffort(model({ ...levels, default_effort: 'high' })), 'high')
   assert.equal(defaultEffort(model({ ...levels, default_effort: 'unknown' })), 'medium')
-  assert.equal(defaultEffort(model({ support_efforts: ['low', 'medium', 'high', 'max'] })), 'medium', 'the lower of two')
+  assert.equal(defaultEffort(model({ support_efforts: ['low', 'medium', 'high', 'max'] })), 'high', 'the higher of two')
   assert.equal(defaultEffort(model({})), 'on')
   assert.equal(defaultEffort(model({ capabilities: [] })), 'off')
 })
@@ -25,6 +25,13 @@ test('the environment wins over the request, the request over the configuration,
   assert.equal(chooseEffort(chatty, { effort: 'low' }), 'low')
   assert.equal(chooseEffort(chatty, { enabled: false, effort: 'low' }), 'off')
   assert.equal(chooseEffort(chatty, {}), 'medium')
+})
+
+test('a model that is just to think does so at its default level, if it has levels', () => {
+  assert.equal(chooseEffort(model(levels), {}, 'on'), 'medium')
+  assert.equal(chooseEffort(model({ ...levels, default_effort: 'low', protocol: 'svc' }), { effort: 'on' }), 'low')
+  assert.equal(chooseEffort(model({ ...levels, capabilities: [] }), {}, undefined, 'on'), 'medium')
+  for (const capabilities of [['thinking'], []]) assert.equal(chooseEffort(model({ capabilities }), {}, 'on'), 'on')
 })
 
 test('a model that always thinks is never switched off', () => {
