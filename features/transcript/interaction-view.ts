@@ -60,7 +60,7 @@ export function endOf(kind: string, { how, answer }: Ended): Pick<Interaction, '
     if (how === 'answered' && given.answers !== undefined) return { state: 'answered', response: given }
     return { state: 'dismissed', response: null }
   }
-  if (how !== 'answered') return { state: 'cancelled', response: { decision: 'cancelled', reason: how } }
+  if (how !== 'answered') return { state: 'cancelled', response: { decision: 'cancelled', cancelled: true, reason: how } }
   if (kind !== approvals.name) return { state: 'answered', response: answer }
   const { decision } = given
   return { state: decision === 'approved' || decision === 'rejected' ? decision : 'cancelled', response: shown(answer) }

@@ -238,6 +238,12 @@ test('the task of a subagent says with what it thinks', () => {
   assert.deepEqual([tasks[0]?.model, tasks[0]?.thinkingEffort], ['m', 'high'])
 })
 
+test('an approval that nobody answered is cancelled, and says why', () => {
+  const { interactions } = beside(asked('one'), { type: 'interaction.resolved', kind: 'approval', id: 'one', how: 'withdrawn' })
+  const [one] = interactions
+  assert.deepEqual([one?.state, one?.response], ['cancelled', { decision: 'cancelled', cancelled: true, reason: 'withdrawn' }])
+})
+
 test('a question shows what was answered under the words of the question, or that nothing was', () => {
   const request = { questions: [] }
   const answers = { 'Which snake_case?': 'both' }
