@@ -56,6 +56,8 @@ export class AgentBinding {
   #unsaved = false
   /** Rendered last, and recorded. */
   #rendered: RenderedPrompt | undefined
+  /** Entries of which the user was told last that they mean no tool. */
+  #told = ''
 
   private constructor(host: AgentHost, history: History, deps: AgentDeps, { settings, prompt }: Bound) {
     this.#host = host
@@ -125,7 +127,7 @@ export class AgentBinding {
       if (this.#unsaved || !sameSettings(settings, this.#settings)) this.#record(settings)
       this.#settings = settings
       const profile = this.#limitTools()
-      const warnings = profile ? await this.#render(profile, records, await looked) : []
+      const warnings = [...this.#unmatched(), ...(profile ? await this.#render(profile, records, await looked) : [])]
       if (!this.#rendered) throw new AppError(ValidationFailed, { message: `the profile ${settings.profile} is not there` })
       const model = this.model()
       const setup = { model, effort: this.#deps.llm.effort(model, settings.thinking), system: this.#rendered.text }
@@ -170,6 +172,15 @@ export class AgentBinding {
     this.#host.get(PromptDateSlot).date = date
     records.push(promptRecord.of(this.#rendered))
     return warnings
+  }
+
+  /** Entries of lists of tools that mean none, when they are others than before. */
+  #unmatched(): readonly PromptWarning[] {
+    const entries = this.#deps.runner()?.unmatched?.(this.#host) ?? []
+    const told = entries.join(', ')
+    if (told === this.#told) return []
+    this.#told = told
+    return told === '' ? [] : [{ code: 'tool-pattern-no-match', message: `no tool has the name that is switched on or off: ${told}` }]
   }
 
   #profile(): AgentProfile | undefined {

@@ -147,7 +147,12 @@ export default definePack({
       StepInjectors,
       dateInjector(ctx.now, agent => agent.get(PromptDateSlot).date)
     )
-    ctx.contribute(ToolPolicies, { name: 'agent', refuses: (agent, tool) => refusalOf(agent, tool.name), basis: toolLimits })
+    ctx.contribute(ToolPolicies, {
+      name: 'agent',
+      refuses: (agent, tool) => refusalOf(agent, tool.name),
+      basis: toolLimits,
+      entries: agent => agent.get(ToolLimitsSlot).entries
+    })
     contributeFields(ctx, async session => of(await session.main()))
 
     const life = { sessions, histories, of, opened: (agent: AgentHost) => agent.peek(slot) }

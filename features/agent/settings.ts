@@ -78,6 +78,12 @@ class ToolLimits {
     this.#profile = profile
   }
 
+  /** Names and globs of the agent's setting and its profile. */
+  get entries(): readonly string[] {
+    const { tools = none, disallowed_tools = none } = this.#profile ?? {}
+    return [...this.disabled, ...tools, ...disallowed_tools]
+  }
+
   /** What is refused follows from these. */
   get basis(): readonly unknown[] {
     return [this.disabled, this.#profile]

@@ -72,7 +72,7 @@ export default definePack({
     })
 
     const tools = goalTools({ of, permissions, interactions })
-    ctx.contribute(ToolSets, { name: 'goals', tools: agent => (mayHaveGoal(agent) ? tools : []) })
+    ctx.contribute(ToolSets, { name: 'goals', names: tools.map(({ name }) => name), tools: agent => (mayHaveGoal(agent) ? tools : []) })
 
     ctx.route(readGoal, async ({ params: { session_id } }) => {
       const agent = (await sessions.load(session_id)).agent('main')

@@ -28,6 +28,10 @@ export default definePack({
     ctx.provide(PromptMedia, promptMedia({ histories, uploads, ...images }))
     ctx.provide(ToolImages, toolImages({ ...images, log: ctx.log }))
     const readMedia = readMediaTools({ ops: nodeFileOps, home: ctx.home, recoder, limits })
-    ctx.contribute(ToolSets, { name: 'media', tools: agent => readMedia(agents()?.modelOf(agent)?.capabilities ?? []) })
+    ctx.contribute(ToolSets, {
+      name: 'media',
+      names: ['ReadMediaFile'],
+      tools: agent => readMedia(agents()?.modelOf(agent)?.capabilities ?? [])
+    })
   }
 })

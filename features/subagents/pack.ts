@@ -146,6 +146,7 @@ export default definePack({
     }
     ctx.contribute(ToolSets, {
       name: 'subagents',
+      names: ['Agent', 'AgentSwarm'],
       tools: agent => [agentTool(agent, ports), swarmTool(agent, ports)].flatMap(tool => tool ?? [])
     })
     // A swarm has its response for itself.

@@ -35,7 +35,11 @@ export default definePack({
     }
     ctx.contribute(Tools, createFetchUrl(fetchPorts))
     const search = [createWebSearch({ services, timeoutMs, service: () => records().svc_search })]
-    ctx.contribute(ToolSets, { name: 'web-search', tools: () => (serviceUrl(records().svc_search) === undefined ? [] : search) })
+    ctx.contribute(ToolSets, {
+      name: 'web-search',
+      names: ['WebSearch'],
+      tools: () => (serviceUrl(records().svc_search) === undefined ? [] : search)
+    })
     ctx.contribute(OutboundHosts, {
       pack: ctx.name,
       hosts: () => {

@@ -149,8 +149,24 @@ export class Registry {
     const all = this.#all(agent)
     const refused = this.#refusals(agent, all)
     const known = all.filter(tool => !refused.has(tool.name)).map(tool => tool.name)
-    const own = name.split(/[\s.:/]/).at(-1) ?? ''
-    return known.find(each => each.toLowerCase() === own.toLowerCase()) ?? nearest(own, known)
+    return spelledLike(name.split(/[\s.:/]/).at(-1) ?? '', known)
+  }
+
+  /** Entries of the policies that mean no tool, with the one that may be meant. There may be an MCP server at any time. */
+  unmatched(agent: AgentHost): readonly string[] {
+    const { policies, sets } = this.#ports
+    const entries = policies
+      .entries()
+      .flatMap(({ item }) => item.entries?.(agent) ?? [])
+      .filter(entry => !entry.startsWith('mcp__'))
+    if (entries.length === 0) return []
+    const there = this.#all(agent).map(({ name }) => name)
+    const known = [...there, ...sets.entries().flatMap(({ item }) => item.names ?? []), ...this.#owners.keys()]
+    const unknown = entries.filter((entry, at) => !known.includes(entry) && entries.indexOf(entry) === at)
+    return unknown.map(entry => {
+      const meant = spelledLike(entry, known)
+      return meant === undefined ? entry : `${entry} (did you mean ${meant}?)`
+    })
   }
 
   /** Aborts when the tool that was found last under this name leaves with its pack. */
@@ -242,6 +258,9 @@ export class Registry {
   }
 }
 
+const spelledLike = (name: string, known: readonly string[]): string | undefined =>
+  known.find(each => each.toLowerCase() === name.toLowerCase()) ?? nearest(name, known)
+
 /** The policy behind the configuration's `tools.enabled` and `tools.disabled`. */
 export function configPolicy(read: () => { readonly enabled?: readonly string[]; readonly disabled?: readonly string[] }): ToolPolicy {
   return {
@@ -252,6 +271,10 @@ export function configPolicy(read: () => { readonly enabled?: readonly string[];
         (enabled.length > 0 && !enabled.some(entry => meansTool(entry, tool.name))) || disabled.some(entry => meansTool(entry, tool.name))
       return off ? `The tool ${tool.name} is switched off in the configuration.` : undefined
     },
-    basis: () => [read()]
+    basis: () => [read()],
+    entries({ record }) {
+      const { enabled = [], disabled = [] } = read()
+      return record.type === 'main' ? [...enabled, ...disabled] : [] // told once
+    }
   }
 }

@@ -28,6 +28,7 @@ interface Prepared extends Partial<Decided> {
 export function createRunner(ports: RunnerPorts): ToolRunner {
   return {
     list: (agent, turn_id) => ports.registry.forModel(agent, turn_id),
+    unmatched: agent => ports.registry.unmatched(agent),
     run: input => new Batch(ports, input).run()
   }
 }

@@ -89,6 +89,8 @@ export interface ToolRunner {
    * tools that come, go or are switched off meanwhile show in the next turn. Calls are judged by what is there when they are made.
    */
   list(agent: AgentHost, turn_id: number): readonly LlmTool[]
+  /** What users wrote to switch tools on or off for this agent and what means none, in words. Default: nothing. */
+  unmatched?(agent: AgentHost): readonly string[]
   /**
    * Prepares all calls in order (validation, permission), then executes. Never rejects. Events go through `report`:
    * `started` after the decision (also for denied calls), `progress`, and `finished` in completion order. Nobody waits for the report of

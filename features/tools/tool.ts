@@ -145,6 +145,8 @@ export const Tools = extensionPoint<Tool>(
  */
 export interface ToolSet {
   readonly name: string
+  /** Names that it has for one agent or another, now or later; those that begin with `mcp__` need not be among them. */
+  readonly names?: readonly string[]
   /**
    * The tools of this agent at this moment, in a stable order. Asked when a turn begins, what it shows to the model stays for that turn; and
    * for every call, so it does no I/O. A set that throws has no tools. Of two tools with one name the first counts, those of `Tools` before
@@ -165,6 +167,8 @@ export interface ToolPolicy {
    * setting. While that is the same for all policies, and tools and policies are, none is asked again when a turn begins. Without it all are.
    */
   basis?(agent: AgentHost): readonly unknown[]
+  /** Names and globs of users that it goes by for this agent: they are told of those that mean no tool. */
+  entries?(agent: AgentHost): readonly string[]
 }
 
 /** The answer of a policy that fails. */
@@ -178,6 +182,7 @@ export const ToolPolicies = extensionPoint<ToolPolicy>(
   {
     refuses(_agent, tool) {
       return undecided(this.name, tool.name)
-    }
+    },
+    entries: () => []
   }
 )

@@ -223,3 +223,18 @@ test('policies that say what they go by are asked again when that, the tools or 
   await talk.turn([])
   assert.ok(named(last(), 'Read'))
 })
+
+test('who names no tool in a list of tools is told so once, with the one that may be meant', async t => {
+  const disabled = ['bash', 'WebSearch', 'ReadMediaFile', 'AgentSwarm', 'GetGoal', 'mcp__any__*', 'CronList', 'Web*']
+  const talk = await conversation(t, { toml: `tools.disabled = ${JSON.stringify(disabled)}` })
+  const warned = () =>
+    talk.events.flatMap(({ type, payload }) => (type === 'warning' ? [payload as { code?: string; message: string }] : []))
+  await talk.turn([])
+  await talk.turn([])
+  assert.deepEqual(
+    warned().map(({ code, message }) => [code, message]),
+    [['tool-pattern-no-match', 'no tool has the name that is switched on or off: bash (did you mean Bash?), Web*']]
+  )
+  await talk.turn([], { disabled_tools: ['Write', 'Elsewhere'] })
+  assert.match(warned()[1]?.message ?? '', /: .*Elsewhere/)
+})
