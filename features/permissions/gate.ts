@@ -100,6 +100,6 @@ function refusalText(tool: string, end: InteractionEnd<ApprovalAnswer>): string 
 }
 
 function deny(context: ToolCallContext, text: string): ToolDenial {
-  const hint = context.env.agent.record.type === 'main' ? '' : ' Try another way; neither repeat this call nor work around the decision.'
+  const hint = context.env.agent.record.type === 'main' ? '' : '\nTry another way; neither repeat this call nor work around the decision.'
   return { kind: 'deny', output: text + hint }
 }

@@ -250,6 +250,16 @@ test('what was approved for the session on the request of a subagent counts for 
     assert.equal((await danger(undefined, by))[0]?.result.output, 'Danger ', 'not asked again')
 })
 
+test('what the user says to a subagent that was refused stands apart from what it is told to do', async t => {
+  const { danger, asked, call, params, agent } = await server(t)
+  const outcome = danger(undefined, agent.session.add('agent-0', { type: 'sub', parent_agent_id: 'main' }))
+  const approval_id = await asked()
+  await call(resolveApproval, { params: { ...params, approval_id }, body: { decision: 'rejected', feedback: 'use ls' } })
+  const lines = String((await outcome)[0]?.result.output).split('\n')
+  assert.equal(lines[0], 'The user rejected the call of Danger. Reason: use ls')
+  assert.match(lines[1] ?? '', /^Try another way/)
+})
+
 test('without the interactions pack a call that needs an approval is denied', async t => {
   const { danger } = await server(t, { without: 'interactions' })
   const result = (await danger())[0]?.result
