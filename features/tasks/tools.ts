@@ -42,6 +42,7 @@ export function createTools(ports: ToolPorts): readonly Tool<TObject>[] {
         { kind: 'look', thing: newTask.thing },
         ...(await tableOf(env.agent)).list().map(({ info }) => ({ kind: 'look' as const, thing: thingOf(info.taskId) }))
       ],
+      approval_argument: active_only ? 'active' : 'all',
       async run() {
         const all = (await tableOf(env.agent)).list().filter(({ info }) => info.detached && (!active_only || info.status === 'running'))
         const shown = all.slice(-limit)
@@ -62,6 +63,7 @@ export function createTools(ports: ToolPorts): readonly Tool<TObject>[] {
     prepare: ({ task_id }: Static<typeof outputParameters>, env) => ({
       description: `Reading the output of ${task_id}`,
       accesses: [{ kind: 'look', thing: thingOf(task_id) }],
+      approval_argument: task_id,
       async run() {
         const task = (await tableOf(env.agent)).find(task_id)
         if (!task) throw unknownTask(task_id)

@@ -29,6 +29,7 @@ export function createWaitFor({ tableOf, now }: ToolPorts): Tool<typeof paramete
       description: task_id === undefined ? 'Waiting for a background task' : `Waiting for ${task_id}`,
       // What it waits for may begin with the calls before it.
       accesses: [{ kind: 'exclusive' }],
+      approval_argument: task_id ?? 'any',
       async run(progress, signal) {
         const table = await tableOf(env.agent)
         const ended = await firstEnd(table, task_id, env, { timeout, progress, signal })

@@ -32,6 +32,7 @@ export function addressOf(given: string, rule: AddressRule, base?: URL): URL {
   if (url.username !== '' || url.password !== '') throw new ToolRefusal('Addresses with a user name or password are not read.')
   if (isRefusedLiteral(url, rule) || /(?:^|\.)localhost\.?$/.test(url.hostname)) throw privateRefusal(url)
   url.hash = ''
+  url.hostname = url.hostname.replace(/\.$/, '') // the same host, and to rules, too
   return url
 }
 

@@ -53,6 +53,23 @@ test('calls of one response that change the same file do so in the order of the 
   assert.equal(await readFile(join(cwd, 'log'), 'utf8'), 'Abcdefgh')
 })
 
+test('rules with an argument judge tools of tasks by the task or what they look at, and addresses by the host however it is written', async t => {
+  const rules = ['TaskList(all)', 'TaskOutput(bash-*)', 'WaitFor(any)', 'FetchURL(https://site.invalid/*)']
+  const deny = rules.map(pattern => `{ decision = "deny", pattern = "${pattern}" }`)
+  const { turn } = await conversation(t, { toml: `permission.rules = [${deny}]` })
+  const { results } = await turn([
+    ['TaskList', { active_only: false }],
+    ['TaskOutput', { task_id: 'bash-12345678' }],
+    ['WaitFor', { timeout: 1 }],
+    ['FetchURL', { url: 'https://site.invalid./a' }],
+    ['TaskList', {}]
+  ])
+  assert.deepEqual(
+    results.map(({ output }) => /forbids/.test(output)),
+    [true, true, true, true, false]
+  )
+})
+
 test('an approval for the session counts for the same line in the same directory only, and survives a restart', async t => {
   const first = await conversation(t)
   await mkdir(join(first.cwd, 'sub'))
