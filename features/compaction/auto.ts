@@ -18,6 +18,8 @@ export class ContextMemory {
   readonly state: Tracked<CompactionState>
   /** What the provider was seen to take, by model alias. */
   readonly #observed = new Map<string, number>()
+  /** Models whose provider refused a context that had just been made smaller: what stays must fit what it was seen to take. */
+  readonly #narrow = new Set<string>()
   #overflows = { turn_id: -1, step: -1, count: 0 }
   /** Size right after the last compaction, with what the provider counts beside messages. */
   floor: number | undefined
@@ -41,8 +43,14 @@ export class ContextMemory {
     }
   }
 
-  window(model: ResolvedModel): number {
+  /** What the model takes, as far as that was seen. */
+  seen(model: ResolvedModel): number {
     return Math.min(windowOf(model), this.#observed.get(model.alias) ?? Number.POSITIVE_INFINITY)
+  }
+
+  /** By which it is decided how much of what the user wrote stays. */
+  window(model: ResolvedModel): number {
+    return this.#narrow.has(model.alias) ? this.seen(model) : windowOf(model)
   }
 
   /** Begins one beside the steps of this turn, unless there is one or it has failed. */
@@ -99,7 +107,8 @@ export class ContextMemory {
     const last = this.#overflows
     const count = last.turn_id === turn_id && last.step === step ? last.count + 1 : 1
     this.#overflows = { turn_id, step, count }
-    if (tokens > 0) this.#observed.set(model.alias, Math.min(this.window(model), observedWindow(tokens)))
+    if (tokens > 0) this.#observed.set(model.alias, Math.min(this.seen(model), observedWindow(tokens)))
+    if (count > 1) this.#narrow.add(model.alias)
     return count
   }
 }
@@ -117,7 +126,7 @@ export function beforeStep(ports: AutoPorts, memory: ContextMemory, info: TurnIn
   if (!model) return undefined
   if (memory.beside?.isReady) return memory.putInPlace(ports).then(() => beforeStep(ports, memory, info))
   const used = memory.history.contextSize().total
-  const window = memory.window(model)
+  const window = memory.seen(model)
   const limits = ports.limits()
   if (!isFull(used, window, limits) || used < worthwhile(memory.floor ?? memory.state.value.after, window)) return undefined
   return makeSmaller(ports, memory, info, isPressing(used, window, limits))
@@ -154,7 +163,7 @@ export async function onModelError(ports: AutoPorts, memory: ContextMemory, erro
   if (!model) return undefined
   const { total } = memory.history.contextSize()
   // A body that is too large may also be one of pictures.
-  if (error.code !== 'context.overflow' && total < 0.5 * memory.window(model)) return undefined
+  if (error.code !== 'context.overflow' && total < 0.5 * memory.seen(model)) return undefined
   if (memory.overflowed(info, model, total) > maxOverflows) throw new TurnFailure({ ...errorInfo(error), code: 'context.overflow' })
   return (await run(ports, memory, info)) === 'done' ? 'retry' : undefined
 }
@@ -165,7 +174,8 @@ export const isTooLarge = ({ code, status }: LlmError): boolean => code === 'con
 async function run(ports: AutoPorts, memory: ContextMemory, info: TurnInfo): Promise<'done' | 'aborted'> {
   const { agent, history } = memory
   await memory.drop()
-  const outcome = await compact(ports, { agent, history, turn_id: info.turn_id }, info.signal)
+  const input = { agent, history, window: memory.window.bind(memory), turn_id: info.turn_id }
+  const outcome = await compact(ports, input, info.signal)
   if (typeof outcome === 'object') throw new TurnFailure(outcome)
   if (outcome === 'aborted') return outcome
   await memory.measureFloor()

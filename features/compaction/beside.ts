@@ -2,7 +2,7 @@
 import { type CompactionInput, type CompactorPorts, cancel, replace, type SummaryOf, summaryOf, type Taken, take } from './compactor.ts'
 import { begun } from './records.ts'
 
-type Input = Pick<CompactionInput, 'agent' | 'history'>
+type Input = Pick<CompactionInput, 'agent' | 'history' | 'window'>
 
 export class Beside {
   readonly #ports: CompactorPorts

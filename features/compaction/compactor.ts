@@ -11,9 +11,8 @@ import {
   type HistoryRecord,
   tokensSpent
 } from '../history/index.ts'
-import type { LlmRequest, TokenUsage } from '../llm/index.ts'
+import type { LlmRequest, ResolvedModel, TokenUsage } from '../llm/index.ts'
 import { keptInputs } from './cut.ts'
-import { windowOf } from './measure.ts'
 import { begun, cancelled } from './records.ts'
 import type { CompactionNote } from './service.ts'
 import { type SummaryPorts, summarise } from './summarise.ts'
@@ -28,6 +27,8 @@ export interface CompactorPorts extends SummaryPorts {
 export interface CompactionInput {
   readonly agent: Agent
   readonly history: History
+  /** Largest input in tokens, a part of which goes to what the user wrote. */
+  window(model: ResolvedModel): number
   readonly instruction?: string
   /** The turn that waits for it; undefined: the user asked for it. */
   readonly turn_id?: number
@@ -122,7 +123,7 @@ export async function replace(
     return 'aborted'
   }
   const rest = now.slice(before.length)
-  const kept = keptInputs(before, windowOf(request.model))
+  const kept = keptInputs(before, input.window(request.model))
   const content = [{ type: 'text', text: summaryText(text, notes) }]
   const messages = [...kept.messages, { role: 'user' as const, content, origin: { kind: 'compaction_summary' } }]
   const tokens = tokensOf(rest)

@@ -82,8 +82,10 @@ export default definePack({
         let isTold = false
         const compacting = async (signal: AbortSignal) => {
           if (history.messages.count() === 0) throw new AppError(CompactionUnable, { message: 'there is nothing to compact' })
-          await (await host.get(slot)).drop()
-          const input = { agent, history, ...(instruction === undefined ? {} : { instruction }) }
+          const memory = await host.get(slot)
+          await memory.drop()
+          const window = memory.window.bind(memory)
+          const input = { agent, history, window, ...(instruction === undefined ? {} : { instruction }) }
           await compact(ports, input, signal, () => {
             isTold = true
             work.background(1)

@@ -176,6 +176,20 @@ test('a context that the provider refuses is made smaller, and the same step goe
   assert.ok(!words(last).includes('"answer"'))
 })
 
+test('what stays of the user fits what the provider was seen to take, however large the window is said to be', async t => {
+  const overflow = failure({ code: 'context.overflow', status: 400, retryable: false })
+  const agent = await startCompacting(
+    t,
+    windowed(100_000, request => (words(request).length > 24_000 ? overflow : 'answer'))
+  )
+  for (const [at, word] of ['one', 'two', 'three'].entries()) {
+    await agent.prompt(`${word} ${'x'.repeat(10_000)}`)
+    await agent.settled(at + 1)
+  }
+  const ends = agent.events.filter(({ type }) => type === 'turn.ended').map(({ payload }) => (payload as { reason: string }).reason)
+  assert.deepEqual(ends, ['completed', 'completed', 'completed'])
+})
+
 test('a provider that refuses every size ends the turn as context.overflow after three compactions', async t => {
   const overflow = failure({ code: 'context.overflow', status: 400, retryable: false })
   const agent = await startCompacting(t, windowed(100_000, overflow))
