@@ -97,13 +97,34 @@ export function requestTokens({ role, content }: LlmMessage): number {
   return sum
 }
 
-/** The most recent messages that take no more than this share of all tokens; never beginning with the result of a tool. */
+export const sizeOf = (messages: readonly LlmMessage[]): number => messages.reduce((sum, message) => sum + requestTokens(message), 0)
+
+/**
+ * The most recent messages that take no more than this share of all tokens; never beginning with the result of a tool. A result that takes
+ * more than half of that is cut, and where those of the last answer are too many together, each of them is.
+ */
 export function newest(messages: readonly LlmMessage[], share: number): readonly LlmMessage[] {
-  const sizes = messages.map(requestTokens)
-  const limit = share * sizes.reduce((sum, size) => sum + size, 0)
-  let from = messages.length
+  const limit = share * sizeOf(messages)
+  const cut = messages.map(message => withShortResult(message, limit / 2))
+  const sizes = cut.map(requestTokens)
+  let from = cut.length
   for (let used = 0; from > 0 && used + sizes[from - 1]! <= limit; ) used += sizes[--from]!
-  return withoutOrphans(messages.slice(Math.min(from, messages.length - 1)))
+  const fitting = withoutOrphans(cut.slice(Math.min(from, cut.length - 1)))
+  if (fitting.length > 0) return fitting
+  const last = messages.slice(messages.findLastIndex(({ role }) => role === 'assistant'))
+  const short = last.map(message => withShortResult(message, limit / last.length))
+  return sizeOf(short) <= limit ? withoutOrphans(short) : []
+}
+
+/** What a message takes beside its text, with the mark of a cut. */
+const cutMarkTokens = 10
+
+/** The beginning of a tool's result, where it is longer than so many tokens. */
+function withShortResult(message: LlmMessage, tokens: number): LlmMessage {
+  if (message.role !== 'tool' || requestTokens(message) <= tokens) return message
+  const most = Math.max(0, Math.floor(tokens) - cutMarkTokens)
+  const short = (text: string) => (estimateText(text) > most ? `${textStart(text, most)}\n[cut here]` : text)
+  return { ...message, content: message.content.map(part => (part.type === 'text' ? { ...part, text: short(part.text) } : part)) }
 }
 
 /** Without the oldest message and the results of its calls. */

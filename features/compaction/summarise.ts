@@ -1,7 +1,7 @@
 /** Asks the model for a summary, again with less where it cannot take or does not answer the whole. */
 import { pause, retryDelay } from '../agent/index.ts'
 import { isMedium, type Llm, type LlmError, type LlmMessage, type LlmRequest, type TokenUsage } from '../llm/index.ts'
-import { newest, requestTokens, withoutMedia, withoutOldest } from './cut.ts'
+import { newest, sizeOf, withoutMedia, withoutOldest } from './cut.ts'
 import { windowOf } from './measure.ts'
 import { leftOut, summaryRequest } from './texts.ts'
 
@@ -64,7 +64,7 @@ export async function summarise(
     } else if (error.code === 'context.overflow' || (error.status === 413 && !seesMedia)) {
       const share = shares[cuts++]
       const fewer = share === undefined ? [] : newest(seesMedia ? context.messages : withoutMedia(context.messages), share)
-      if (fewer.length === 0 || fewer.length === messages.length) return { error, usage }
+      if (fewer.length === 0 || sizeOf(fewer) >= sizeOf(messages)) return { error, usage }
       messages = fewer
     } else if (error.retryable && attempt < maxAttempts) {
       await pause(retryDelay(attempt++, error, retryBaseMs), signal)
@@ -81,12 +81,7 @@ function requestOf(context: LlmRequest, given: readonly LlmMessage[], instructio
   const first: LlmMessage[] = given.length < context.messages.length ? [{ role: 'user', content: [{ type: 'text', text: leftOut }] }] : []
   const last: LlmMessage = { role: 'user', content: [{ type: 'text', text: summaryRequest(instruction) }] }
   const messages = [...first, ...given, last]
-  const room =
-    model.max_context_size -
-    Math.max(
-      context.context_tokens ?? 0,
-      messages.reduce((sum, each) => sum + requestTokens(each), 0)
-    )
+  const room = model.max_context_size - Math.max(context.context_tokens ?? 0, sizeOf(messages))
   const most = model.max_output_size ?? Math.min(windowOf(model), answerTokens)
   return { ...context, messages, max_output_tokens: Math.min(most, Math.max(leastAnswerTokens, room)) }
 }

@@ -93,6 +93,37 @@ test('a request that is too large goes out with the newest of all messages; imag
   assert.equal(JSON.stringify(after.sent.at(-1)).includes('image/png'), false)
 })
 
+test('results of tools that are too long together are cut: a summary of the step that they belong to is there', async () => {
+  const calls: LlmMessage = {
+    role: 'assistant',
+    content: ['a', 'b', 'c'].map(id => ({ type: 'tool_call', id, name: 'Read', arguments: '{}' }))
+  }
+  const result = (id: string, size: number): LlmMessage => ({
+    role: 'tool',
+    tool_call_id: id,
+    name: 'Read',
+    content: [{ type: 'text', text: `${id}${'x'.repeat(size)}` }],
+    is_error: false
+  })
+  const overflow = failure({ code: 'context.overflow', status: 400, retryable: false })
+  for (const sizes of [
+    [40_000, 40_000, 40_000],
+    [90_000, 10, 10],
+    [10, 10, 90_000]
+  ]) {
+    const results = ['a', 'b', 'c'].map((id, at) => result(id, sizes[at] ?? 0))
+    const { sent, summary } = await asked(context([said('go'), calls, ...results]), overflow, overflow, 'good')
+    assert.ok('text' in summary)
+    const last = sent.at(-1) ?? []
+    assert.deepEqual(
+      last.slice(-4).map(({ role }) => role),
+      ['assistant', 'tool', 'tool', 'tool']
+    )
+    assert.ok(JSON.stringify(last).length < 0.6 * JSON.stringify(sent[0]).length, 'half of it is left')
+    assert.match(JSON.stringify(last), /cut here/)
+  }
+})
+
 test('an answer may take what the window has left, and 4096 tokens at least', async () => {
   const limit = async (context_tokens: number) => (await asked(context(one, { context_tokens }), 'good')).requests[0]?.max_output_tokens
   assert.deepEqual(await Promise.all([limit(0), limit(5_000), limit(9_000)]).then(all => all.slice(1)), [5_000, 4_096])
