@@ -124,8 +124,12 @@ export class Entities {
   ): Op[] {
     this.#ops = []
     const gone = [...this.#anchors].flatMap(([id, turn]) => (turns.includes(turn) ? id : []))
-    // By name: a client need not have the calls that asked.
-    if (gone.length > 0) this.#ops.push({ op: 'items.remove', ids: gone })
+    // A client forgets what the calls of a removed turn asked, and need not have them. Of grade `turn` it has none: for it by name.
+    for (const id of gone) {
+      const toolCallId = this.interactions.get(id)?.toolCallId
+      if (toolCallId !== undefined) this.#ops.push(asking(turnId(this.#anchors.get(id) ?? 0), toolCallId))
+    }
+    this.#ops.push({ op: 'items.remove', ids: [...turns.map(turnId), ...gone] })
     for (const id of gone) {
       this.interactions.delete(id)
       this.#anchors.delete(id)
@@ -437,3 +441,11 @@ function taskOf(info: TaskInfo, known: Task | undefined): Task {
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 const sizeOf = (value: unknown): number => JSON.stringify(value)?.length ?? 0
+
+/** A call that asked, in a step of its own: what a client is told of a turn right before it removes it. */
+const asking = (id: string, toolCallId: string): Op => ({
+  op: 'frame.upsert',
+  turnId: id,
+  stepId: `${id}.0`,
+  frame: { kind: 'tool', frameId: `${id}.0.${toolCallId}`, toolCallId, name: '', state: 'done' }
+})

@@ -5,7 +5,6 @@
 import { coreRecord, type HistoryRecord, isMessage, numberOf, recordTypes, type StateSpec } from '../history/index.ts'
 import { Entities, type SavedEntities } from './entities.ts'
 import type { Meta, Op, Todo, Turn } from './shapes.ts'
-import { turnId } from './timeline.ts'
 
 interface Before {
   readonly todo: Todo | undefined
@@ -117,7 +116,6 @@ export class TranscriptIndex {
         if (first < 0) break
         const gone = this.entries.splice(first)
         const turns = gone.map(({ ordinal }) => ordinal)
-        ops.push({ op: 'items.remove', ids: turns.map(turnId) })
         ops.push(...this.entities.undo(turns, gone[0]?.before ?? this.#remembered(), core.time))
         break
       }

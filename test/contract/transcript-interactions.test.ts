@@ -12,7 +12,13 @@ interface Shown {
   readonly interactionId: string
   readonly request?: Readonly<Record<string, unknown>>
 }
-type Op = { readonly op: string; readonly ids?: readonly string[]; readonly interaction?: Shown }
+interface Op {
+  readonly op: string
+  readonly ids?: readonly string[]
+  readonly interaction?: Shown
+  readonly turnId?: string
+  readonly frame?: { readonly toolCallId?: string }
+}
 
 test('an interaction says who asks, and an undo that takes it out tells clients of every grade', async t => {
   const { home, place } = await crashScene(t, { model: busyModel, toml: 'default_permission_mode = "yolo"' })
@@ -50,6 +56,31 @@ test('an interaction says who asks, and an undo that takes it out tells clients 
     const { payload: batch } = await client.next(({ type, payload: { ops } }) => type === 'transcript.ops' && (ops as Op[]).some(isRemoval))
     assert.ok(batch.seq > 0, grades[at])
   }
+})
+
+test('an undo of a turn that a baseline lacks takes what its calls asked from clients that go by these', async t => {
+  const { home, place } = await crashScene(t, { model: busyModel, toml: 'default_permission_mode = "yolo"' })
+  const { rest, connect } = await startTestKernel(t, { packs: await loadDefaultPacks(), home })
+  const { id } = (await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }
+  const watcher = await connect()
+  await watcher.request('subscribe', { session_ids: [id] })
+  await rest.json('POST', `/api/v1/sessions/${id}/prompts`, { content: [{ type: 'text', text: 'do:ask:a' }] })
+  const { payload } = await watcher.next('event.question.requested')
+  await rest.json('POST', `/api/v1/sessions/${id}/questions/${payload.question_id}:dismiss`)
+  await watcher.next('prompt.completed')
+  const client = await connect()
+  await client.request('subscribe_v2', { session_id: id, transcript: { main: 'block' } })
+  const { snapshot } = (await client.next('transcript.reset')).payload
+  assert.deepEqual([snapshot.items, snapshot.interactions.length], [[], 1])
+
+  await watcher.next(({ type, payload: work }) => type === 'event.session.work_changed' && !work.busy)
+  assert.equal((await rest.json('POST', `/api/v1/sessions/${id}:undo`, { count: 1 })).code, 0)
+
+  const isRemoval = ({ op, ids }: Op) => op === 'items.remove' && ids?.includes('t0')
+  const { payload: batch } = await client.next(({ type, payload: { ops } }) => type === 'transcript.ops' && (ops as Op[]).some(isRemoval))
+  const before = (batch.ops as Op[]).slice(0, (batch.ops as Op[]).findIndex(isRemoval))
+  const calls = before.flatMap(({ op, turnId, frame }) => (op === 'frame.upsert' ? [[turnId, frame?.toolCallId]] : []))
+  assert.deepEqual(calls, [['t0', snapshot.interactions[0].toolCallId]])
 })
 
 test('what was asked before a fork is of the session that shows it: of the source there, of the fork in a page and in a baseline', async t => {
