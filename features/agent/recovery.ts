@@ -8,6 +8,7 @@ import {
   type AgentHost,
   type Session,
   type SessionStatus,
+  type Sessions,
   statusChanged,
   statusOf,
   type TurnReason,
@@ -136,6 +137,7 @@ async function textOfPrompt(history: History, { prompt_id, content, origin }: Pr
 
 interface ChildrenPorts {
   readonly of: (agent: AgentHost) => Promise<unknown>
+  readonly sessions: Pick<Sessions, 'load'>
   readonly histories: Histories
   readonly log: Logger
 }
@@ -145,7 +147,7 @@ interface ChildrenPorts {
  * what a subagent left open when its process died is closed. The others are opened when somebody asks for them. Then clients hear of the
  * session's work what is. Never rejects.
  */
-export async function recoverChildren(session: Session, { of, histories, log }: ChildrenPorts): Promise<void> {
+export async function recoverChildren(session: Session, { of, sessions, histories, log }: ChildrenPorts): Promise<void> {
   for (const agent of session.agents()) {
     if (agent.id === 'main') continue
     try {
@@ -155,5 +157,7 @@ export async function recoverChildren(session: Session, { of, histories, log }: 
       log.error({ err, session_id: session.id, agent_id: agent.id }, 'an agent could not be opened')
     }
   }
+  // Other packs have ended by then what an earlier process left in it.
+  if (!session.scope.closed) await sessions.load(session.id).catch(() => undefined) // whoever loads it is told
   session.work.announce()
 }

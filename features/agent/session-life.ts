@@ -20,7 +20,7 @@ type Context = Pick<PackContext, 'own' | 'slot' | 'streams' | 'log' | 'operator'
 
 /** Repairs and the restored queue of the main agent happen before anyone else sees the session. Its children, who may be many, follow. */
 export function followSessions(ctx: Context, { sessions, histories, of, opened }: SessionLifePorts): void {
-  const children = defineSlot('agent-children', (session: Session) => recoverChildren(session, { of, histories, log: ctx.log }))
+  const children = defineSlot('agent-children', (session: Session) => recoverChildren(session, { of, sessions, histories, log: ctx.log }))
   ctx.slot(children)
   sessions.onLoad(async session => {
     if (!session.writable) return

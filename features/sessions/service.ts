@@ -45,7 +45,7 @@ export interface WorkTuple {
 /** What clients of a session heard last of its work. */
 export interface HeardWork {
   /** Undefined: nothing. */
-  readonly work: WorkTuple | undefined
+  readonly work: (WorkTuple & { readonly last_turn_reason?: TurnReason | undefined }) | undefined
   readonly status: SessionStatus
 }
 

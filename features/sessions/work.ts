@@ -17,6 +17,8 @@ export interface WorkPorts {
 
 const tupleOf = ({ busy, main_turn_active, pending_interaction }: WorkTuple) => [busy, main_turn_active, pending_interaction].join()
 
+const keyOf = (work: WorkTuple, reason: TurnReason | undefined) => [tupleOf(work), reason].join()
+
 /** The status that a tuple of work means: what waits for the user first, then what runs, then how the last turn ended. */
 export function statusOf({ busy, pending_interaction }: WorkTuple, reason: TurnReason | undefined): SessionStatus {
   if (pending_interaction !== 'none') return `awaiting_${pending_interaction}`
@@ -124,7 +126,7 @@ export class Work implements SessionWork {
 
   #announce({ busy, main_turn_active, pending_interaction }: WorkTuple): void {
     const work = { busy, main_turn_active, pending_interaction }
-    if (this.#heard) this.#heard = { ...this.#heard, work }
+    if (this.#heard) this.#heard = { ...this.#heard, work: { ...work, last_turn_reason: this.#ports.reason() } }
     this.#ports.announce(work)
   }
 
@@ -139,7 +141,9 @@ export class Work implements SessionWork {
 
   #changed(announce?: boolean): void {
     const key = this.#key()
-    const changed = key !== this.#last
+    const work = this.#heard?.work
+    // An earlier process may have told the same.
+    const changed = key !== this.#last && key !== (work && keyOf(work, work.last_turn_reason))
     this.#last = key
     if (announce ?? changed) this.#announce(this)
     if (announce !== false) this.#tellStatus()
@@ -147,6 +151,6 @@ export class Work implements SessionWork {
   }
 
   #key(): string {
-    return [this.busy, this.main_turn_active, this.pending_interaction, this.#ports.reason()].join()
+    return keyOf(this, this.#ports.reason())
   }
 }

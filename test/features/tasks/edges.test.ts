@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readSnapshot } from '../../../features/session-views/index.ts'
 import { archiveSession, createSession, restoreSession } from '../../../features/sessions/index.ts'
 import { cancelTask, detachTask, listTasks, readTask, type TaskInfo } from '../../../features/tasks/index.ts'
 import { startedRecord } from '../../../features/tasks/records.ts'
@@ -23,6 +24,29 @@ test('a session that is not loaded has no tasks, and asking does not load it', a
   assert.equal((await scene.call(cancelTask, at)).code, 40406)
   assert.equal((await scene.call(detachTask, at)).code, 40406)
   assert.equal(scene.sessions.loaded(session_id), undefined)
+})
+
+test('a session that was at work for a task of a killed server is told to rest, and not to be at work once more', async t => {
+  const first = await startTasks(t, scriptedLlm('ok', 'ok'))
+  const { session_id } = first
+  await first.prompt('go')
+  await first.settled(1)
+  await first.hold({ background: true })
+  await first.call(readSnapshot, { params: { session_id } }) // answers when all events are on disk
+
+  const next = await startTasks(t, scriptedLlm('ok'), { home: await copyOfHome(first.home), session_id })
+  await next.call(readSnapshot, { params: { session_id } })
+
+  await next.waitFor(({ type }) => type === 'task.terminated')
+  await next.call(readSnapshot, { params: { session_id } })
+  const told = next.events.filter(({ type }) => type === 'event.session.work_changed' || type === 'task.terminated')
+  assert.deepEqual(
+    told.slice(0, 2).map(({ type, payload }) => [type, (payload as { busy?: boolean }).busy]),
+    [
+      ['task.terminated', undefined],
+      ['event.session.work_changed', false]
+    ]
+  )
 })
 
 test('archiving stops what runs; a restored session starts tasks as before', async t => {
