@@ -11,8 +11,7 @@ import {
   type Sessions,
   statusChanged,
   statusOf,
-  type TurnReason,
-  type WorkTuple,
+  type ToldWork,
   workChanged
 } from '../sessions/index.ts'
 import type { AgentEmit } from './contract.ts'
@@ -98,12 +97,12 @@ const STATUS_WITHIN = 2000
 /** What clients heard last of a session's work: of the status by its newest event, else by the newest work. */
 export async function readHeard({ id, work }: Session, streams: Pick<Streams, 'backwards'>): Promise<void> {
   if (work.isHeard) return
-  let heard: (WorkTuple & { readonly last_turn_reason?: TurnReason }) | undefined
+  let heard: ToldWork | undefined
   let status: SessionStatus | undefined
   let seen = 0
   for await (const { type, payload } of streams.backwards(id)) {
     if (type === statusChanged.type) status ??= payload.status as SessionStatus
-    else if (type === workChanged.type) heard ??= payload as unknown as WorkTuple
+    else if (type === workChanged.type) heard ??= payload as unknown as ToldWork
     if (heard && (status !== undefined || ++seen > STATUS_WITHIN)) break
   }
   work.heard({ work: heard, status: status ?? (heard ? statusOf(heard, heard.last_turn_reason) : 'idle') })

@@ -16,9 +16,8 @@ export function sessionEvents(ctx: Pick<PackContext, 'event' | 'streams'>) {
   const emitAgentCreated = ctx.event(agentCreated)
   const emitAgentDisposed = ctx.event(agentDisposed)
   const live: Told = {
-    workChanged(session, work) {
-      const reason = session.state.last_turn_reason
-      emitWork({ ...work, ...(reason === undefined ? {} : { last_turn_reason: reason }) }, session.id)
+    workChanged({ id }, { last_turn_reason, ...work }) {
+      emitWork({ ...work, ...(last_turn_reason === undefined ? {} : { last_turn_reason }) }, id)
     },
     statusChanged({ id }, { prompt_id, ...change }) {
       emitStatus({ ...change, ...(prompt_id === undefined ? {} : { current_prompt_id: prompt_id }) }, id)

@@ -42,10 +42,15 @@ export interface WorkTuple {
   readonly pending_interaction: 'none' | 'approval' | 'question'
 }
 
+/** As clients are told of it. */
+export interface ToldWork extends WorkTuple {
+  readonly last_turn_reason?: TurnReason | undefined
+}
+
 /** What clients of a session heard last of its work. */
 export interface HeardWork {
   /** Undefined: nothing. */
-  readonly work: (WorkTuple & { readonly last_turn_reason?: TurnReason | undefined }) | undefined
+  readonly work: ToldWork | undefined
   readonly status: SessionStatus
 }
 

@@ -1,10 +1,10 @@
 /** Live work of one session, folded from its agents; announces every change of the folded tuple once, and of the status that follows from it. */
 import type { SessionStatus } from './contract.ts'
-import type { HeardWork, SessionWork, TurnReason, WorkTuple } from './service.ts'
+import type { HeardWork, SessionWork, ToldWork, TurnReason, WorkTuple } from './service.ts'
 
 export interface WorkPorts {
   /** Announces the tuple (event.session.work_changed). */
-  announce(work: WorkTuple): void
+  announce(work: ToldWork): void
   /** Announces the status (event.session.status_changed); `prompt_id`: whose turn the main agent runs. */
   statusChanged(change: { status: SessionStatus; previous_status: SessionStatus; prompt_id: string | undefined }): void
   /** The reason now in the session's state. */
@@ -17,7 +17,7 @@ export interface WorkPorts {
 
 const tupleOf = ({ busy, main_turn_active, pending_interaction }: WorkTuple) => [busy, main_turn_active, pending_interaction].join()
 
-const keyOf = (work: WorkTuple, reason: TurnReason | undefined) => [tupleOf(work), reason].join()
+const keyOf = (work: ToldWork) => [tupleOf(work), work.last_turn_reason].join()
 
 /** The status that a tuple of work means: what waits for the user first, then what runs, then how the last turn ended. */
 export function statusOf({ busy, pending_interaction }: WorkTuple, reason: TurnReason | undefined): SessionStatus {
@@ -43,7 +43,7 @@ export class Work implements SessionWork {
 
   constructor(ports: WorkPorts) {
     this.#ports = ports
-    this.#last = this.#key()
+    this.#last = keyOf(this.#now())
   }
 
   get busy(): boolean {
@@ -124,9 +124,9 @@ export class Work implements SessionWork {
     this.#heard = heard
   }
 
-  #announce({ busy, main_turn_active, pending_interaction }: WorkTuple): void {
-    const work = { busy, main_turn_active, pending_interaction }
-    if (this.#heard) this.#heard = { ...this.#heard, work: { ...work, last_turn_reason: this.#ports.reason() } }
+  #announce({ busy, main_turn_active, pending_interaction, last_turn_reason }: ToldWork): void {
+    const work = { busy, main_turn_active, pending_interaction, last_turn_reason }
+    if (this.#heard) this.#heard = { ...this.#heard, work }
     this.#ports.announce(work)
   }
 
@@ -140,17 +140,19 @@ export class Work implements SessionWork {
   }
 
   #changed(announce?: boolean): void {
-    const key = this.#key()
-    const work = this.#heard?.work
-    // An earlier process may have told the same.
-    const changed = key !== this.#last && key !== (work && keyOf(work, work.last_turn_reason))
+    const work = this.#now()
+    const key = keyOf(work)
+    const changed = key !== this.#last
     this.#last = key
-    if (announce ?? changed) this.#announce(this)
+    // An earlier process may have told the same.
+    const isNews = key !== (this.#heard?.work && keyOf(this.#heard.work))
+    if (isNews && (announce ?? changed)) this.#announce(work)
     if (announce !== false) this.#tellStatus()
     if (!this.busy && this.pending_interaction === 'none') this.#ports.idle()
   }
 
-  #key(): string {
-    return keyOf(this, this.#ports.reason())
+  #now(): ToldWork {
+    const { busy, main_turn_active, pending_interaction } = this
+    return { busy, main_turn_active, pending_interaction, last_turn_reason: this.#ports.reason() }
   }
 }

@@ -390,6 +390,25 @@ test('work is announced once per change, an approval wins over a question, the r
   await work.turnEnded('main', 'failed')
 })
 
+test('what an earlier process told of the work of a session is not told again, and its requests with the reason that clients know', async t => {
+  const seen = probe()
+  const { call, events } = await start(t, { packs: [seen.pack] })
+  const { data } = await call(createSession, { body: { metadata: { cwd: await directory() } } })
+  const { work } = await seen.sessions.load(data.id)
+  await work.turnEnded('main', 'cancelled', { announce: false })
+  const runs = { busy: true, main_turn_active: true, pending_interaction: 'none' } as const
+  work.heard({ work: runs, status: 'running' })
+
+  work.pendingLeft('a', 'approval')
+  work.pendingLeft('a', undefined)
+  for (const _again of [1, 2]) await work.turnEnded('main', 'cancelled', { announce: true, goesOn: true })
+
+  assert.deepEqual(
+    events.filter(event => event.type === 'event.session.work_changed').map(event => event.payload),
+    [{ ...runs, pending_interaction: 'approval' }, runs, { ...runs, last_turn_reason: 'cancelled' }]
+  )
+})
+
 test('a default that its pack cannot say is left out, and the session is made', async t => {
   const odd = definePack({
     name: 'odd',
