@@ -54,5 +54,10 @@ export function isHeaderValue(value: string): boolean {
   return /^[\t -~\x80-\xff]*$/.test(value.trim())
 }
 
+/** True for what a header can be called (RFC 9110, section 5.1). */
+export function isHeaderName(name: string): boolean {
+  return /^[!#$%&'*+.^_`|~\w-]+$/.test(name)
+}
+
 /** What is said of a value for which `isHeaderValue` is false. */
 export const notAHeaderValue = 'must be one line of characters that can be sent in a header'

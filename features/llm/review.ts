@@ -1,7 +1,7 @@
 /** What is written as the schema wants and still not as it can be meant. */
 import type { ConfigRemark } from '../config/index.ts'
 import { isHttpUrl, notAnAddress } from './addresses.ts'
-import { isHeaderValue, nonBlank, notAHeaderValue } from './env-table.ts'
+import { isHeaderName, isHeaderValue, nonBlank, notAHeaderValue } from './env-table.ts'
 import { fixedFields, type ModelRecord, type ProviderRecord } from './records.ts'
 
 /** Remarks with paths below `providers`. */
@@ -45,9 +45,13 @@ function reviewSent(
   { api_key = '', custom_headers = {} }: Pick<ProviderRecord, 'api_key' | 'custom_headers'>
 ): ConfigRemark[] {
   const headers = Object.entries(custom_headers).map(([name, value]) => [`custom_headers.${name}`, value] as const)
-  return [['api_key', api_key] as const, ...headers].flatMap(([field, value]) =>
-    isHeaderValue(value) ? [] : [{ path: `${path}.${field}`, message: notAHeaderValue, refused: true }]
-  )
+  const names = Object.keys(custom_headers).filter(name => !isHeaderName(name))
+  return [
+    ...[['api_key', api_key] as const, ...headers].flatMap(([field, value]) =>
+      isHeaderValue(value) ? [] : [{ path: `${path}.${field}`, message: notAHeaderValue, refused: true }]
+    ),
+    ...names.map(name => ({ path: `${path}.custom_headers.${name}`, message: 'no header can have this name', refused: true }))
+  ]
 }
 
 function reviewOverrides(path: string, overrides: object): ConfigRemark[] {

@@ -284,8 +284,14 @@ test('a key or header that no request could carry is refused when it is written,
     assert.doesNotMatch(JSON.stringify(await post(headers)), /LEAK/)
   }
 
+  for (const name of ['X Team', 'X-Team:', '\u00fc']) {
+    const headers = { providers: { p: { custom_headers: { [name]: 'x' } } } }
+    assert.deepEqual(await refused(headers), ['body.providers.p.custom_headers.[redacted]'])
+  }
+  assert.deepEqual(await refused({ providers: { p: { custom_headers: { '': 'x' } } } }), ['body.providers.p.custom_headers.'])
+
   assert.equal(await read(), old)
-  await patch({ providers: { old: { type: 'svc' }, p: { api_key: ' sk-1\n' } } })
+  await patch({ providers: { old: { type: 'svc' }, p: { api_key: ' sk-1\n', custom_headers: { 'X-Team': 'a', 'x_1.!': 'b' } } } })
 })
 
 test('what is no patch at all is refused', async t => {
