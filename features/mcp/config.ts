@@ -56,9 +56,38 @@ export function checkConfig(value: unknown, { inferred = false, root = '' }: { i
   const found = problems(schema, known, root)
   if (found.length > 0) return { problems: found }
   const config = known as ServerConfig
-  if (config.transport !== 'stdio' && !isRemoteUrl(config.url))
-    return { problems: [{ path: at('url'), message: 'must be an http(s) address' }] }
-  return { config }
+  const unusable = config.transport === 'stdio' ? reviewProgram(config) : reviewRequest(config)
+  return unusable.length > 0 ? { problems: unusable.map(({ path, message }) => ({ path: at(path), message })) } : { config }
+}
+
+/** What no program could be started with. The texts may be secrets, and are not repeated. */
+function reviewProgram({ command, args = [], env = {}, cwd = '' }: StdioConfig): Detail[] {
+  const texts = [
+    ['command', command],
+    ...args.map((arg, at) => [`args.${at}`, arg]),
+    ...Object.entries(env).map(([name, value]) => [`env.${name}`, name + value]),
+    ['cwd', cwd]
+  ] as [string, string][]
+  return texts.filter(([, text]) => text.includes('\0')).map(([path]) => ({ path, message: 'must not contain a null character' }))
+}
+
+/** What no request could be built with. */
+function reviewRequest({ url, headers = {} }: RemoteConfig): Detail[] {
+  const unsent = Object.entries(headers).filter(header => !isHeader(header))
+  return [
+    ...(isRemoteUrl(url) ? [] : [{ path: 'url', message: 'must be an http(s) address' }]),
+    ...unsent.map(([name]) => ({ path: `headers.${name}`, message: 'must be a name and one line that can be sent as a header' }))
+  ]
+}
+
+/** A request would be refused as this is. */
+function isHeader([name, value]: [string, string]): boolean {
+  try {
+    new Headers().append(name, value)
+    return true
+  } catch {
+    return false
+  }
 }
 
 const isRemoteUrl = (url: string) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)

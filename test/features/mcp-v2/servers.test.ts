@@ -107,6 +107,10 @@ test('what is wrong is named, and the file stays as it is', async t => {
     [{ name: 'a', transport: 'stdio' }, /"body.command"/],
     [{ name: 'a', transport: 'stdio', command: 'x', env: { 'A\nB': 5 } }, /"body.env.A\\nB"/],
     [{ name: 'a', transport: 'stdio', command: 'x', toolTimeoutMs: 0 }, /"body.toolTimeoutMs"/],
+    [{ name: 'a', transport: 'stdio', command: 'x\0' }, /"body.command"/],
+    [{ name: 'a', transport: 'stdio', command: 'x', args: ['a', 'LEAK\0'], cwd: '/\0' }, /"body.args.1".*"body.cwd"/],
+    [{ name: 'a', transport: 'stdio', command: 'x', env: { A: 'LEAK\0' } }, /"body.env.A"/],
+    [{ name: 'a', transport: 'http', url: 'http://a', headers: { A: 'LEAK\n1', 'B C': 'LEAK' } }, /"body.headers.A".*"body.headers.B C"/],
     [{ name: '  ', transport: 'stdio', command: 'x' }, /"body.name"/],
     [{ name: 'a\nb', transport: 'stdio', command: 'x' }, /"body.name"/],
     [{ name: 'x'.repeat(501), transport: 'stdio', command: 'x' }, /"body.name"/],
@@ -117,6 +121,7 @@ test('what is wrong is named, and the file stays as it is', async t => {
     const answer = await add(body)
     assert.equal(answer.code, 40001)
     assert.match(JSON.stringify(answer), reason)
+    assert.doesNotMatch(JSON.stringify(answer), /LEAK/)
   }
   assert.equal((await scene.call(updateManaged, { params: { name: 'none' }, body: { transport: 'stdio', command: 'x' } })).code, 40408)
   assert.equal((await scene.call(deleteManaged, { params: { name: 'none' } })).code, 40408)
