@@ -1,5 +1,6 @@
 /** One shell command in a process group of its own: started, read, ended with everything it started. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
@@ -58,6 +59,11 @@ function killAll(): void {
 const LONG_BYTES = 100 * 1024
 /** Reads such a command from descriptor 3, which the command does not have. */
 const readCommand = 'eval "$(cat <&3)" 3<&-'
+
+/** The system says that the shell is not there when it is the directory that is not. */
+function inWords(error: Error, cwd: string): Error {
+  return existsSync(`${cwd}/.`) ? error : new Error(`${cwd} is no directory that can be entered`, { cause: error })
+}
 
 /** A running command; it ends with this process at the latest. */
 export class Command {
@@ -194,7 +200,7 @@ export class Command {
 
   async #wait(child: ChildProcess): Promise<CommandEnd> {
     const end = await new Promise<CommandEnd>(resolve => {
-      child.once('error', error => resolve({ kind: 'failed', error }))
+      child.once('error', error => resolve({ kind: 'failed', error: inWords(error, this.#options.cwd) }))
       child.once('exit', (code, signal) => {
         const result: CommandEnd = code === null ? { kind: 'signal', signal: signal ?? 'unknown' } : { kind: 'exit', code }
         // the rest of a stopped group keeps its grace time, though the shell went first

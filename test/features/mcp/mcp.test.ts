@@ -277,6 +277,7 @@ test('a server that does not start is an error with what it said, and holds up n
     dies: stdio('dies'),
     silent: stdio('silent', undefined, { startupTimeoutMs: 100 }),
     none: { command: '/no/such/program' },
+    astray: { command: 'true', cwd: '/no/such/directory' },
     off: stdio('good', undefined, { enabled: false }),
     gone: { url: 'http://127.0.0.1:12/mcp' },
     gone_events: { transport: 'sse', url: 'http://127.0.0.1:10/sse' },
@@ -291,6 +292,7 @@ test('a server that does not start is an error with what it said, and holds up n
     dies: 'error',
     silent: 'error',
     none: 'error',
+    astray: 'error',
     off: 'disconnected',
     gone: 'error',
     gone_events: 'error',
@@ -299,6 +301,7 @@ test('a server that does not start is an error with what it said, and holds up n
     good: 'connected'
   })
   assert.match(String(servers.dies?.last_error), /exited with 3: no database/)
+  assert.match(String(servers.astray?.last_error), /could not be started: \/no\/such\/directory is no directory/)
   assert.match(String(servers.silent?.last_error), /did not start within 0\.1 s/)
   for (const server of [servers.gone, servers.gone_events])
     assert.match(String(server?.last_error), /nothing listens there \(ECONNREFUSED\)/)
