@@ -28,6 +28,8 @@ export interface TurnPorts extends CallPorts, StepPorts {
   request(at: StepAt): Promise<LlmRequest>
   /** `retry`: the same step is sent again at once. `fail`: the turn ends. undefined: the retry table decides. */
   modelError(error: LlmError, at: StepAt): Promise<'retry' | 'fail' | undefined>
+  /** The step's response is recorded, and its calls run next. */
+  answered(): void
   /** The step's response and results are recorded, and its end was told; also when the turn was aborted meanwhile. */
   afterStep(at: StepAt): Promise<void>
   /** Nobody wants to hear of the end of a step or to go on behind it, and nothing waits: then the turn is over, and takes nothing more. */
@@ -77,6 +79,7 @@ const finishNames: Readonly<Record<string, string>> = { completed: 'end_turn', t
 const noCalls: CallsOutcome = { stop: false, last: [] }
 
 type Response = Extract<StepOutcome, { kind: 'response' }>
+type AnswerFacts = Pick<Extract<CoreRecord, { type: 'step.message' }>, 'cut' | 'model' | 'usage'>
 type StepEnd = Omit<Extract<CoreRecord, { type: 'step.end' }>, 'type' | 'time' | 'turn_id' | 'step' | 'step_id'>
 
 export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortSignal): Promise<TurnResult> {
@@ -131,13 +134,13 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     await interrupt(interrupt_reason === 'max_steps' ? 'max_steps' : 'error', `[${error.code}] ${error.message}`, message(content, []))
     return result({ reason: 'failed', interrupt_reason, error })
   }
-  const message = (content: readonly WirePart[], tool_calls: readonly LlmToolCall[], cut = false): CoreRecord[] => {
+  const message = (content: readonly WirePart[], tool_calls: readonly LlmToolCall[], facts: AnswerFacts = {}): CoreRecord[] => {
     if (content.length + tool_calls.length === 0) return []
     const said = textOf(content)
     // A paused answer goes on in the next one.
     if (said !== '') text = pauses > 0 ? text + said : said
     const told = ports.told()
-    return [{ type: 'step.message', turn_id, step, content, tool_calls, ...(cut ? { cut } : {}), ...(told ? { told } : {}) }]
+    return [{ type: 'step.message', turn_id, step, content, tool_calls, ...facts, ...(told ? { told } : {}) }]
   }
 
   /** Sends the request, and again as long as `modelError` repaired it and nothing was announced yet. */
@@ -178,20 +181,24 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     const called = calls.length > 0
     // Its provider made nothing of the call. The model may make it right; a provider that says so of every answer is taken at its text.
     const lost = finish.reason === 'tool_calls' && !called && !lostBefore
-    if (called) await ports.record(...message(response.content, calls))
+    const model = request.model.alias
+    if (called) {
+      await ports.record(...message(response.content, calls, usage ? { model, usage } : {}))
+      ports.answered()
+    }
     const { stop, fault, last } = called ? await runCalls(ports, { turn_id, step }, calls, signal) : noCalls
     truncated = finish.reason === 'truncated'
     const facts = {
       reason: signal.aborted ? 'interrupted' : stop ? 'end_turn' : finishName(response, calls),
       provider_reason: finish.reason,
       ...(finish.raw === undefined ? {} : { raw_reason: finish.raw }),
-      model: request.model.alias,
+      model,
       ...(usage ? { usage } : {}),
       ...timing
     }
     const again = cut ? [reminder(turn_id, 'cut_call', cutText(response.calls))] : lost ? [reminder(turn_id, 'lost_call', lostText)] : []
     const paused = finish.reason === 'paused' && !called && response.content.length > 0
-    const said = called ? last : message(response.content, calls, cut)
+    const said = called ? last : message(response.content, calls, cut ? { cut } : {})
     const goesOn = called || cut || lost || paused
     if (!goesOn && !signal.aborted && ports.closes()) {
       unsaved = [...said, stepEnd(facts)]

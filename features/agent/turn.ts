@@ -231,6 +231,10 @@ export class Turn implements TurnPorts {
     return this.#agent.deps.hooks.first('modelError', [error, this.#info(at)])
   }
 
+  answered(): void {
+    this.#agent.measured()
+  }
+
   afterStep(at: StepAt): Promise<void> {
     this.#agent.measured()
     return this.signal.aborted ? Promise.resolve() : this.#agent.deps.hooks.each('afterStep', [this.#info(at)])

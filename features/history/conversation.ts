@@ -137,7 +137,11 @@ export class Conversation {
         this.#turn(record.turn_id, { steps: record.step })
         break
       case 'step.message':
-        if (this.openStep) this.openStep = { ...this.openStep, answered: true, ...(record.told ? { told: record.told } : {}) }
+        if (this.openStep) {
+          const told = record.told ? { told: record.told } : {}
+          this.openStep = { ...this.openStep, answered: true, ...(record.usage ? { spent: true } : {}), ...told }
+        }
+        if (record.usage) this.#spend(record.model ?? '', record.usage)
         this.openCalls = new Map(record.tool_calls.map(call => [call.id, call]))
         this.begun.clear()
         for (const call of record.tool_calls) this.callIds.add(hashOf(call.id))
@@ -151,8 +155,8 @@ export class Conversation {
         this.#pastText()
         break
       case 'step.end':
+        if (record.usage && !this.openStep?.spent) this.#spend(record.model ?? '', record.usage)
         this.openStep = this.openStep && record.retry && !record.interrupted ? { ...this.openStep, waits: true } : undefined
-        if (record.usage) this.#spend(record.model ?? '', record.usage)
         break
       case 'turn.ended':
         this.openStep = undefined

@@ -101,6 +101,9 @@ export const stepMessage = defineRecord(
     content: Content,
     tool_calls: Calls,
     cut: Type.Optional(Type.Boolean({ description: 'the answer broke off inside a tool call, which is not among the calls' })),
+    model: Type.Optional(Type.String({ description: 'with `usage`' })),
+    /** Counts from here on; the end of the step says it again. */
+    usage: Type.Optional(TokenUsage),
     told: Type.Optional(
       Type.Object(
         { text: Type.Optional(Count), thinking: Type.Optional(Count) },

@@ -77,6 +77,8 @@ export interface OpenStep {
   readonly step_id: string
   /** Its message is on record. */
   readonly answered?: boolean
+  /** What it spent counts already. */
+  readonly spent?: boolean
   /** `told` of the message, until a call was told or answered. */
   readonly told?: { readonly text?: number; readonly thinking?: number }
   /** It failed, and waits for its next attempt. */

@@ -26,6 +26,7 @@ export interface SavedEntities {
   readonly contents: readonly (readonly [string, readonly WirePart[]])[]
   readonly anchors: readonly (readonly [string, number])[]
   readonly taken: readonly string[]
+  readonly counted?: string
   /** With their sizes, those first that lose their large fields first. */
   readonly sizes: readonly (readonly [string, number])[]
 }
@@ -49,6 +50,8 @@ export class Entities {
   readonly #anchors = new Map<string, number>()
   /** Steered prompts that became messages of the turn. */
   readonly #taken = new Set<string>()
+  /** The step whose spending counts since its answer. */
+  #counted: string | undefined
   readonly #budget = new Budget(keptBytes, id => this.#slim(id))
   #ops: Op[] = []
 
@@ -61,6 +64,7 @@ export class Entities {
     for (const [id, content] of saved.contents) made.#contents.set(id, content)
     for (const [id, turn] of saved.anchors) made.#anchors.set(id, turn)
     for (const id of saved.taken) made.#taken.add(id)
+    made.#counted = saved.counted
     for (const [id, size] of saved.sizes) made.#budget.put(id, size)
     made.todo = saved.todo
     made.meta = saved.meta
@@ -77,6 +81,7 @@ export class Entities {
       contents: [...this.#contents],
       anchors: [...this.#anchors],
       taken: [...this.#taken],
+      ...(this.#counted === undefined ? {} : { counted: this.#counted }),
       sizes: this.#budget.sizes(),
       todo,
       meta
@@ -193,9 +198,13 @@ export class Entities {
         }
         this.#taken.clear()
         break
-      case 'step.end':
-        if (record.usage) this.#spend(record.model ?? '', record.usage, true)
+      case 'step.message':
+      case 'step.end': {
+        const step = `${record.turn_id}.${record.step}`
+        if (record.usage && this.#counted !== step) this.#spend(record.model ?? '', record.usage, true)
+        if (record.usage) this.#counted = step
         break
+      }
       case 'tokens.spent':
         this.#spend(record.model, record.usage, false)
         break

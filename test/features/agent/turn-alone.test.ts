@@ -32,6 +32,7 @@ function fake(...replies: Reply[]) {
     beforeStep: async () => [],
     request: async () => request,
     modelError: async () => undefined,
+    answered: () => undefined,
     afterStep: async () => undefined,
     closes: () => false,
     more: async () => false,

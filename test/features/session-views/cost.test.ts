@@ -5,9 +5,10 @@ import { Llm, type ModelPrice, NoProvider } from '../../../features/llm/index.ts
 import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { AppError } from '../../../kernel/index.ts'
-import { stub, type TestContextLike } from '../../../kernel/testing.ts'
-import { type Reply, scriptedLlm } from '../../helpers/scripted-llm.ts'
-import { startAgent } from '../agent/start.ts'
+import { stub, type TestContextLike, type TestKernel } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
+import { type Reply, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { copyOfHome, runner, startAgent } from '../agent/start.ts'
 
 function start(t: TestContextLike, prices: Readonly<Record<string, ModelPrice>>, reply: Reply = 'done') {
   const llm = scriptedLlm(reply)
@@ -44,6 +45,35 @@ test('the snapshot counts the turns of the session; other answers say zero', asy
     assert.equal(await turns(), n)
   }
   assert.equal((await agent.call(readSession, { params })).data.usage.turn_count, 0)
+})
+
+test('what a request has spent counts while its calls run, once, also when the server dies in the middle', async t => {
+  const run = latch()
+  const slow = runner(async ({ calls, report }) => {
+    for (const call of calls) await report({ type: 'started', call, args: {} })
+    await run.opened
+    const result = { output: 'ran' }
+    for (const call of calls) await report({ type: 'finished', call, result })
+    return calls.map(call => ({ call, result }))
+  })
+  const agent = await startAgent(t, scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }), 'done'), { packs: [slow] })
+  const { session_id } = agent
+  const used = async ({ call }: Pick<TestKernel, 'call'>) => {
+    const { input_tokens, output_tokens, context_tokens } = (await call(readSnapshot, { params: { session_id } })).data.session.usage
+    return [input_tokens, output_tokens, context_tokens]
+  }
+  await agent.prompt('go')
+  await agent.waitFor(event => event.type === 'tool.call.started')
+  assert.deepEqual(await used(agent), [10, 5, 15])
+  const told = agent.events.flatMap(({ type, payload }) => (type === 'agent.status.updated' ? [payload as { contextTokens?: number }] : []))
+  assert.equal(told.findLast(status => status.contextTokens !== undefined)?.contextTokens, 15)
+  const home = await copyOfHome(agent.home)
+
+  run.open()
+  await agent.settled(1)
+  assert.deepEqual((await used(agent)).slice(0, 2), [20, 10])
+  const again = await startAgent(t, scriptedLlm(), { home, session_id })
+  assert.deepEqual((await used(again)).slice(0, 2), [10, 5])
 })
 
 test('without a known price there is no cost', async t => {

@@ -166,12 +166,14 @@ test('the context has the size that the last step measured; other requests count
 })
 
 test('what a turn spends is told until the next one begins, and whether one runs', () => {
+  const ends = { reason: 'end_turn', model: 'm', usage }
   const step = (turn_id: number) => [
     { type: 'step.begin', turn_id, step: 1, step_id: `s${turn_id}` },
-    { type: 'step.end', turn_id, step: 1, reason: 'end_turn', model: 'm', usage }
+    { type: 'step.end', turn_id, step: 1, ...ends }
   ]
-  const first = [accepted('p'), ...begun(0, 'p'), ...step(0), ...step(0)]
-  const over = [...first, ...ended(0, 'p'), { type: 'tokens.spent', model: 'm', usage }]
+  const called = { type: 'step.message', turn_id: 0, step: 2, content: [], tool_calls: [], model: 'm', usage }
+  const first = [accepted('p'), ...begun(0, 'p'), ...step(0), { type: 'step.begin', turn_id: 0, step: 2, step_id: 's' }, called]
+  const over = [...first, { type: 'step.end', turn_id: 0, step: 2, ...ends }, ...ended(0, 'p'), { type: 'tokens.spent', model: 'm', usage }]
   const next = [...over, accepted('q'), ...begun(1, 'q')]
   const told = [[], first, over, next, [...next, ...step(1)]].map(records => {
     const { activity, agent } = beside(...records).meta
