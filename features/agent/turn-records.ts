@@ -70,7 +70,7 @@ export function endRecords({ turn_id, result, prompt_ids, user_aborted, duration
 }
 
 /** Result of a call that was still being decided about, or stood beside one. */
-const neverBegun = 'The server ended before the tool call was begun. It had no effect.'
+const neverBegun = 'The tool call was interrupted before it began: it had no effect.'
 
 /**
  * Closes what a process that died left open, in one batch, so that it happens exactly once: an open turn counts as cancelled by the

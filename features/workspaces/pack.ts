@@ -1,5 +1,5 @@
 /** Wires the workspaces pack: registry, trust, routes and global events. */
-import { AppError, definePack } from '../../kernel/index.ts'
+import { AppError, definePack, globalStream } from '../../kernel/index.ts'
 import {
   deleteWorkspace,
   listWorkspaces,
@@ -73,6 +73,7 @@ export default definePack({
           return await use(record)
         } finally {
           await announce(record, created)
+          await ctx.streams.flushed(globalStream) // what is told of the session behind it is of another journal
         }
       },
       idOf: workspaceId,

@@ -146,9 +146,10 @@ export function controlFrames(subscriptions: Subscriptions, { gate, subject }: R
       if (typeof payload.token === 'string' && !(await gate.checkToken(payload.token))) {
         throw new AppError(CredentialRejected, { message: 'token rejected' })
       }
-      const { accepted, ...rest } = await subscribeAll(connection, asStrings(payload.subscriptions), payload)
+      const { accepted, not_found, resync_required, cursors } = await subscribeAll(connection, asStrings(payload.subscriptions), payload)
       connection.greeted = true
-      return { accepted_subscriptions: accepted, ...rest }
+      // Earlier clients look for what is not there among what they have to ask for.
+      return { accepted_subscriptions: accepted, not_found, resync_required: [...resync_required, ...not_found], cursors }
     },
     [subscribe.type]: (payload, connection, standing) => subscribeAll(connection, asStrings(payload.session_ids), payload, standing),
     [unsubscribe.type]: async (payload, connection) => {

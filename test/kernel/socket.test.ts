@@ -283,7 +283,7 @@ test('client_hello subscribes, filters and is remembered', async t => {
   assert.deepEqual(hello.payload, {
     accepted_subscriptions: ['s1'],
     not_found: ['lost'],
-    resync_required: [],
+    resync_required: ['lost'],
     cursors: { s1: { seq: 0, epoch } }
   })
   assert.equal(hub.clients.list()[0]?.has_client_hello, true)
