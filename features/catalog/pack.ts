@@ -1,15 +1,7 @@
 /** Wires the catalog pack: the model directory and the two imports. */
 import { AppError, definePack, headOf, invalid, KernelInfo } from '../../kernel/index.ts'
-import {
-  createUpstream,
-  isHeaderValue,
-  isHttpUrl,
-  isLoopback,
-  nonBlank,
-  notAHeaderValue,
-  notAnAddress,
-  OutboundHosts
-} from '../llm/index.ts'
+import { isHeaderValue, notAHeaderValue } from '../config/index.ts'
+import { createUpstream, isHttpUrl, isLoopback, nonBlank, notAnAddress, OutboundHosts } from '../llm/index.ts'
 import { FetchProblem, fetchJson, isProviderId, Providers, readRegistry } from '../providers/index.ts'
 import {
   DirectoryUnavailable,

@@ -1,6 +1,7 @@
 /** Domains that this pack contributes itself: plain settings that several packs read (contract 1, Configuration object). */
 import { oneOf, type Static, Type } from '../../kernel/index.ts'
 import { defined, Environment, experimentalFlags, serviceOf } from './environment.ts'
+import { reviewSent } from './headers.ts'
 import type { ConfigRemark, ConfigSection } from './service.ts'
 
 const flag = Type.Boolean()
@@ -104,9 +105,11 @@ export const servicesSection: ConfigSection<typeof Services> = {
   // Tables of other names are nobody's: their fields may be anything.
   review: services =>
     (['svc_search', 'svc_fetch'] as const).flatMap(name => {
-      const url = services[name]?.base_url?.trim() ?? ''
-      if (url === '' || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) return []
-      return [{ path: `${name}.base_url`, message: 'must be an address that begins with http:// or https://', refused: true }]
+      const service = services[name] ?? {}
+      const url = service.base_url?.trim() ?? ''
+      const isAddress = url === '' || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))
+      const wrong = { path: `${name}.base_url`, message: 'must be an address that begins with http:// or https://', refused: true }
+      return [...(isAddress ? [] : [wrong]), ...reviewSent(name, service)]
     }),
   overlay: (env, report) => {
     const variables = new Environment(env, report)

@@ -48,16 +48,3 @@ export function nonBlank(value: string | undefined): string | undefined {
   const trimmed = value?.trim()
   return trimmed === '' ? undefined : trimmed
 }
-
-/** True for what can be sent in a header, as keys are (RFC 9110, section 5.5); blanks around it are not sent. */
-export function isHeaderValue(value: string): boolean {
-  return /^[\t -~\x80-\xff]*$/.test(value.trim())
-}
-
-/** True for what a header can be called (RFC 9110, section 5.1). */
-export function isHeaderName(name: string): boolean {
-  return /^[!#$%&'*+.^_`|~\w-]+$/.test(name)
-}
-
-/** What is said of a value for which `isHeaderValue` is false. */
-export const notAHeaderValue = 'must be one line of characters that can be sent in a header'

@@ -3,7 +3,7 @@
 export { isHttpUrl, isLoopback, notAnAddress } from './addresses.ts'
 export { CallIds, callName, ResponseIds } from './call-ids.ts'
 export { canThink, samplingOf } from './effort.ts'
-export { isHeaderValue, nonBlank, notAHeaderValue, providerKey, providerToken, providerUrl } from './env-table.ts'
+export { nonBlank, providerKey, providerToken, providerUrl } from './env-table.ts'
 export { authError, formatError, statusError, streamError } from './errors.ts'
 export type { EventDecoder, StreamLimits } from './event-reader.ts'
 export { type EventRequest, streamEvents } from './event-stream.ts'

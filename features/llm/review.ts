@@ -1,7 +1,7 @@
 /** What is written as the schema wants and still not as it can be meant. */
-import type { ConfigRemark } from '../config/index.ts'
+import { type ConfigRemark, reviewSent } from '../config/index.ts'
 import { isHttpUrl, notAnAddress } from './addresses.ts'
-import { isHeaderName, isHeaderValue, nonBlank, notAHeaderValue } from './env-table.ts'
+import { nonBlank } from './env-table.ts'
 import { fixedFields, type ModelRecord, type ProviderRecord } from './records.ts'
 
 /** Remarks with paths below `providers`. */
@@ -37,21 +37,6 @@ function reviewName(name: string): ConfigRemark[] {
 function reviewAddress(path: string, { base_url }: { readonly base_url?: string | undefined }): ConfigRemark[] {
   const url = nonBlank(base_url)
   return url === undefined || isHttpUrl(url) ? [] : [{ path: `${path}.base_url`, message: notAnAddress, refused: true }]
-}
-
-/** What a request could not be built with. */
-function reviewSent(
-  path: string,
-  { api_key = '', custom_headers = {} }: Pick<ProviderRecord, 'api_key' | 'custom_headers'>
-): ConfigRemark[] {
-  const headers = Object.entries(custom_headers).map(([name, value]) => [`custom_headers.${name}`, value] as const)
-  const names = Object.keys(custom_headers).filter(name => !isHeaderName(name))
-  return [
-    ...[['api_key', api_key] as const, ...headers].flatMap(([field, value]) =>
-      isHeaderValue(value) ? [] : [{ path: `${path}.${field}`, message: notAHeaderValue, refused: true }]
-    ),
-    ...names.map(name => ({ path: `${path}.custom_headers.${name}`, message: 'no header can have this name', refused: true }))
-  ]
 }
 
 function reviewOverrides(path: string, overrides: object): ConfigRemark[] {

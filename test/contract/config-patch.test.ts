@@ -281,6 +281,8 @@ test('a key or header that no request could carry is refused when it is written,
     assert.deepEqual(await refused({ models: { 'a/b': { ...model, apiKey: value } } }), ['body.models.a/b.apiKey'])
     const headers = { providers: { p: { custom_headers: { 'X-Team': value } } } }
     assert.deepEqual(await refused(headers), ['body.providers.p.custom_headers.X-Team'])
+    const service = { services: { svc_fetch: { api_key: value, custom_headers: { 'X-Team': value } } } }
+    assert.deepEqual(await refused(service), ['body.services.svc_fetch.api_key', 'body.services.svc_fetch.custom_headers.X-Team'])
     assert.doesNotMatch(JSON.stringify(await post(headers)), /LEAK/)
   }
 
