@@ -98,7 +98,13 @@ export const rosterState: StateSpec<Roster> = {
       // One that is taken up again in the turn keeps its place.
       const place = state.entries.findIndex(other => other.id === id && other.hidden === entry.hidden)
       if (place >= 0) return { entries: state.entries.with(place, entry) }
-      return { entries: [...state.entries.filter(other => other.id !== id), entry] }
+      const others = state.entries.filter(other => other.id !== id)
+      // Those of a swarm begin side by side, and are on record as it happens.
+      const behind = others.findIndex(
+        ({ parent_tool_call_id, swarm_index = 0 }) =>
+          parent_tool_call_id === entry.parent_tool_call_id && swarm_index > (swarmIndex ?? swarm_index)
+      )
+      return { entries: others.toSpliced(behind < 0 ? others.length : behind, 0, entry) }
     }
     if (started.is(record)) return change(record.subagentId, { subagent_phase: 'working', started_at: at })
     if (suspended.is(record)) return change(record.subagentId, { subagent_phase: 'suspended', suspended_reason: record.reason })

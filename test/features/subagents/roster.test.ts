@@ -34,6 +34,20 @@ test('subagents stand in the order in which they were first started; one that is
   )
 })
 
+test('those of a swarm stand by their places in it, whichever was started first', () => {
+  const found = shown(
+    begin('alone'),
+    begin('c', { swarmIndex: 3 }),
+    begin('a', { swarmIndex: 1 }),
+    begin('b', { swarmIndex: 2 }),
+    begin('later')
+  )
+  assert.deepEqual(
+    found.map(({ id }) => id),
+    ['alone', 'a', 'b', 'c', 'later']
+  )
+})
+
 test('how a subagent is at work and how it ended: each has its phase, status and last words', () => {
   const ids = ['works', 'waits', 'did', 'failed', 'stopped', 'left']
   const found = shown(
