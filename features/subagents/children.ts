@@ -23,6 +23,8 @@ export interface ChildrenPorts {
   /** Of one session: at work at a time, and ever. */
   readonly maxRunning: number
   readonly maxAgents: number
+  /** One was stopped, which is on record. */
+  readonly stopped: (agent: AgentHost) => void
 }
 
 /** Agents at work for others, of a session; by a symbol those that are made. */
@@ -33,7 +35,7 @@ function depthOf(agent: AgentHost): number {
   return parent && parent !== agent ? 1 + depthOf(parent) : 0
 }
 
-export function createChildren({ agents, histories, maxDepth, maxRunning, maxAgents }: ChildrenPorts): Subagents {
+export function createChildren({ agents, histories, maxDepth, maxRunning, maxAgents, stopped: hearStopped }: ChildrenPorts): Subagents {
   const record = async (caller: AgentHost, ...records: HistoryRecord[]) => (await histories.of(caller)).append(...records)
 
   const profilesFor: Subagents['profilesFor'] = caller => {
@@ -99,7 +101,10 @@ export function createChildren({ agents, histories, maxDepth, maxRunning, maxAge
           )
         } else if (quiet?.(end)) await record(caller, suspended.of({ subagentId, reason: end.error ?? '' }))
         else if (end.status === 'failed' || !isExpected(signal)) await record(caller, failed.of({ subagentId, error: end.error ?? '' }))
-        else await record(caller, stopped.of({ subagentId, ...(isCut(signal) ? { with_turn: true } : {}) }))
+        else {
+          await record(caller, stopped.of({ subagentId, ...(isCut(signal) ? { with_turn: true } : {}) }))
+          hearStopped(host)
+        }
         return end
       } finally {
         running.delete(host.id)

@@ -14,7 +14,7 @@ import { offerProfiles } from './offered-profiles.ts'
 import { checkPool, poolOf } from './pool.ts'
 import { begunState, eventsOf, failed, rosterState, shownOf, toldTypes } from './records.ts'
 import { usualPace } from './schedule.ts'
-import { Subagents } from './service.ts'
+import { StoppedSubagents, Subagents } from './service.ts'
 import { leftByTool, SwarmMode, swarmState } from './swarm-mode.ts'
 import { swarmTool } from './swarm-tool.ts'
 
@@ -121,7 +121,11 @@ export default definePack({
     })
 
     const { max_depth: maxDepth, max_running: maxRunning, max_agents: maxAgents } = ctx.config
-    const subagents = createChildren({ agents, histories, maxDepth, maxRunning, maxAgents })
+    const listeners = ctx.collect(StoppedSubagents)
+    const stopped = (agent: AgentHost) => {
+      for (const each of listeners.items()) each.stopped(agent)
+    }
+    const subagents = createChildren({ agents, histories, maxDepth, maxRunning, maxAgents, stopped })
     ctx.provide(Subagents, subagents)
     const pool = () => poolOf(config())
     ctx.contribute(SessionChecks, { name: 'secondary_model', check: () => checkPool(pool(), llm) })

@@ -1,5 +1,5 @@
 /** Agents that work for others: started, waited for, taken up again. */
-import { serviceToken } from '../../kernel/index.ts'
+import { extensionPoint, serviceToken } from '../../kernel/index.ts'
 import type { AgentProfile } from '../agent/index.ts'
 import type { Origin } from '../history/index.ts'
 import type { TokenUsage } from '../llm/index.ts'
@@ -59,6 +59,18 @@ export interface Subagents {
   child(spec: ChildSpec): Promise<Child>
 }
 export const Subagents = serviceToken<Subagents>('subagents')
+
+/** Hears of agents that were stopped: that is on record, and no event for clients. */
+export interface StoppedSubagentListener {
+  readonly name: string
+  stopped(agent: AgentHost): void
+}
+export const StoppedSubagents = extensionPoint<StoppedSubagentListener>(
+  'stopped-subagents',
+  undefined,
+  { name: 'string', stopped: 'function' },
+  { stopped: () => undefined }
+)
 
 /** The message is for the model. */
 export class SubagentRefused extends Error {}

@@ -2,10 +2,9 @@
 import { defineSlot, headOf, type PackContext } from '../../kernel/index.ts'
 import { promptQueued, turnEnded, turnStarted } from '../agent/index.ts'
 import { compactionCompleted, compactionStarted } from '../compaction/index.ts'
-import { RecordEvents, recordTypes } from '../history/index.ts'
 import { approvalRequested, approvalResolved } from '../interactions/index.ts'
 import type { Session, Sessions } from '../sessions/index.ts'
-import { subagentCompleted, subagentFailed, subagentRecords, subagentSpawned, subagentStarted } from '../subagents/index.ts'
+import { StoppedSubagents, subagentCompleted, subagentFailed, subagentSpawned, subagentStarted } from '../subagents/index.ts'
 import { taskStarted, taskTerminated } from '../tasks/index.ts'
 import type { HookEvent } from './contract.ts'
 import type { HookRules } from './rules.ts'
@@ -86,13 +85,9 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
   ctx.on(subagentFailed, ({ session_id, payload }) =>
     childOver(session_id, payload.subagentId, { status: 'failed', response: payload.error })
   )
-  // One that somebody stopped has no event for clients.
-  const { stopped } = subagentRecords
-  ctx.contribute(RecordEvents, {
-    records: recordTypes(stopped),
-    events: record =>
-      stopped.is(record) ? [{ type: record.type, payload: { subagentId: record.subagentId }, at: new Date(record.time ?? 0) }] : [],
-    tell: ({ session }, { payload }) => childOver(session.id, String(payload.subagentId), { status: 'cancelled', response: '' })
+  ctx.contribute(StoppedSubagents, {
+    name: ctx.name,
+    stopped: ({ session, id }) => childOver(session.id, id, { status: 'cancelled', response: '' })
   })
   ctx.on(taskStarted, ({ session_id, payload: { info } }) =>
     tell('TaskStarted', session_id, info.kind, { task_id: info.taskId, task_kind: info.kind, description: info.description })

@@ -15,6 +15,7 @@ import { PeerTopics } from '../../features/peers/index.ts'
 import { MarketplaceRows, PluginServerChecks } from '../../features/plugins/index.ts'
 import { AgentConfigHandlers, readSession, SessionChecks, SessionDefaults, Sessions } from '../../features/sessions/index.ts'
 import { SkillSources } from '../../features/skills/index.ts'
+import { StoppedSubagents } from '../../features/subagents/index.ts'
 import { ToolPolicies, ToolSets, Tools } from '../../features/tools/index.ts'
 import { HookSources } from '../../features/user-hooks/index.ts'
 import { FileWatches } from '../../features/watch/index.ts'
@@ -54,6 +55,7 @@ const rows: Readonly<Record<string, Row>> = {
   'odd-undo': row(UndoFollowers, { name: 'odd', undone: boom }, 'undo follower odd'),
   'odd-events': row(RecordEvents, { events: boom, tell: boom }, 'events of record-events'),
   'odd-tell': row(RecordEvents, { events: () => [event], tell: boom }, 'tell of record-events'),
+  'odd-stopped': row(StoppedSubagents, { name: 'odd', stopped: boom }),
   'odd-hooks': row(HookSources, { rules: boom }, 'hook rules'),
   'odd-notes': row(CompactionNotes, { name: 'odd', note: boom }),
   'odd-fact': row(StatusFacts, { field: 'odd', value: boom, initial: boom }, 'status fact odd'),
