@@ -512,9 +512,15 @@ test('servers and their tools keep the order of the configuration when one of th
     const offered = scene.llm.requests.at(-1)?.tools.flatMap(({ name }) => /^mcp__(.)__echo$/.exec(name)?.[1] ?? [])
     return [Object.keys(await scene.servers()), offered]
   }
-  assert.deepEqual(await order(), [['a', 'b'], ['a', 'b']])
+  assert.deepEqual(await order(), [
+    ['a', 'b'],
+    ['a', 'b']
+  ])
   await userFile(scene.home, { a: stdio('another'), b: stdio('b') })
-  assert.deepEqual(await order(), [['a', 'b'], ['a', 'b']])
+  assert.deepEqual(await order(), [
+    ['a', 'b'],
+    ['a', 'b']
+  ])
 })
 
 test('an edit of the file counts while nobody asks: a server that is gone ends with the calls that it runs', async t => {
