@@ -631,19 +631,20 @@ export interface AgentStatusUpdatedEvent {
     planMode?: boolean
     swarmMode?: boolean
     permission?: string
-    usage?: {
-      byModel?: {
-        [k: string]: TokenUsage
-      }
-      currentTurn?: TokenUsage
-      total?: TokenUsage
-    }
+    usage?: AgentUsage
     phase?: {
       kind: string
       [k: string]: unknown
     }
     type: 'agent.status.updated'
   }
+}
+export interface AgentUsage {
+  byModel?: {
+    [k: string]: TokenUsage
+  }
+  currentTurn?: TokenUsage
+  total?: TokenUsage
 }
 export interface TokenUsage {
   inputOther: number
@@ -2826,13 +2827,7 @@ export interface TranscriptGoal {
 export interface TranscriptAgentState {
   model?: string
   thinkingEffort?: string
-  usage?: {
-    byModel?: {
-      [k: string]: TokenUsage
-    }
-    currentTurn?: TokenUsage
-    total?: TokenUsage
-  }
+  usage?: AgentUsage
   contextTokens?: number
   maxContextTokens?: number
   contextUsage?: number

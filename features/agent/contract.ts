@@ -32,6 +32,15 @@ const errorFields = {
 
 /** Engine error of events; never a REST code. */
 export const ErrorInfo = named('EngineError', Type.Object(errorFields))
+
+export const AgentUsage = named(
+  'AgentUsage',
+  Type.Object({
+    byModel: Type.Optional(Type.Record(Type.String(), TokenUsage)),
+    currentTurn: Type.Optional(TokenUsage),
+    total: Type.Optional(TokenUsage)
+  })
+)
 export type ErrorInfo = Static<typeof ErrorInfo>
 
 const durable = <P extends TObject>(type: string, summary: string, payload: P) =>
@@ -208,13 +217,7 @@ export const agentStatusUpdated = defineEvent({
     planMode: Type.Optional(Type.Boolean()),
     swarmMode: Type.Optional(Type.Boolean()),
     permission: Type.Optional(Type.String()),
-    usage: Type.Optional(
-      Type.Object({
-        byModel: Type.Optional(Type.Record(Type.String(), TokenUsage)),
-        currentTurn: Type.Optional(TokenUsage),
-        total: Type.Optional(TokenUsage)
-      })
-    ),
+    usage: Type.Optional(AgentUsage),
     phase: Type.Optional(Display)
   })
 })

@@ -1,7 +1,7 @@
 /** The shapes of a transcript: its timeline (turns, steps, frames, markers) and what stands beside it (contract 2, Transcript shapes). */
 
 import { named, nullable, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
-import { ToolProgressUpdate } from '../agent/index.ts'
+import { AgentUsage, ToolProgressUpdate } from '../agent/index.ts'
 import { TokenUsage } from '../llm/index.ts'
 
 const Text = Type.Optional(Type.String())
@@ -218,13 +218,7 @@ const AgentMeta = named(
     {
       model: Text,
       thinkingEffort: Text,
-      usage: Type.Optional(
-        Type.Object({
-          byModel: Type.Optional(Type.Record(Type.String(), TokenUsage)),
-          currentTurn: Type.Optional(TokenUsage),
-          total: Type.Optional(TokenUsage)
-        })
-      ),
+      usage: Type.Optional(AgentUsage),
       contextTokens: Type.Optional(Type.Number()),
       maxContextTokens: Type.Optional(Type.Number()),
       contextUsage: Type.Optional(Type.Number()),
