@@ -15,7 +15,7 @@ import type { SessionState } from './service.ts'
 
 export interface TablePorts extends IdleLimits {
   readonly catalog: Catalog
-  readonly streams: Pick<Streams, 'backwards' | 'open' | 'takeOver' | 'lost' | 'close' | 'remove' | 'subscribers'>
+  readonly streams: Pick<Streams, 'backwards' | 'openForeign' | 'takeOver' | 'lost' | 'close' | 'remove' | 'subscribers'>
   readonly log: Logger
   /** Takes the session's lock; undefined while another live process holds it. */
   readonly lock: (dir: string) => Promise<Lease | undefined>
@@ -308,7 +308,7 @@ export class SessionTable {
       })
       this.#ports.catalog.pin(id)
     }
-    await (lock ? this.#ports.streams.takeOver(id, lock) : this.#ports.streams.open(id))
+    await (lock ? this.#ports.streams.takeOver(id, lock) : this.#ports.streams.openForeign(id))
     lock?.onLost(() => void this.#lost(session))
     if (!lock && !isThere(dir)) {
       await this.#ports.streams.remove(id) // its owner deletes it right now
@@ -361,10 +361,12 @@ export class SessionTable {
     await session.settled()
     for (const agent of session.agents()) errors.push(...(await agent.closeHost()))
     await session.settled()
-    if (this.#ports.streams.subscribers(session.id) === 0 || session.writable) await this.#ports.streams.close(session.id)
+    if (session.writable) await this.#ports.streams.close(session.id)
     if (session.hasLeft && !session.isMoved && !this.#removals.has(session.id))
       await writeFile(join(session.dir, waitingFile), '', { mode: 0o600 }).catch(error => errors.push(error))
     errors.push(...(await session.closeHost()))
+    // What its slots said as they went was said to a stream that knows whose it is.
+    if (!session.writable && this.#ports.streams.subscribers(session.id) === 0) await this.#ports.streams.close(session.id)
     this.#ports.catalog.unpin(session.id)
     if (session.writable && !session.isMoved && !this.#removals.has(session.id)) this.#ports.changed?.(session.id)
     for (const err of errors) this.#ports.log.warn({ err, session_id: session.id }, 'closing a session met an error')

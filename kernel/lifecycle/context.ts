@@ -264,6 +264,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
 /** What packs see of the hub. */
 const streamMethods = [
   'open',
+  'openForeign',
   'takeOver',
   'lost',
   'watermark',

@@ -110,11 +110,18 @@ export class Hub implements Streams {
     return stream.watermark ?? { seq, epoch }
   }
 
+  async openForeign(session_id: string): Promise<Watermark> {
+    const opened = this.open(session_id)
+    const stream = this.#table.find(session_id)
+    if (stream) stream.foreign = true
+    return await opened
+  }
+
   async takeOver(session_id: string, fence?: Fence): Promise<Watermark> {
     if (fence) this.#table.fences.set(session_id, fence)
     else this.#table.fences.delete(session_id)
     const known = this.#table.find(session_id)
-    if (known) known.lost = false
+    if (known) Object.assign(known, { lost: false, foreign: false })
     // Another process has owned the file since: what is emitted meanwhile gets its number from that.
     if (known?.watermark) await this.#table.close(session_id)
     const mark = await this.open(session_id)

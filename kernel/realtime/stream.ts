@@ -27,6 +27,8 @@ export class Stream {
   kept = false
   /** Another server has taken the session: nobody is subscribed here any more. */
   lost = false
+  /** Another process has the session and writes its journal: what is said of it here takes no number, and nobody hears it. */
+  foreign = false
   /** Subscriptions and readers that are under way. */
   users = 0
   readonly #env: Environment
@@ -86,6 +88,7 @@ export class Stream {
 
   /** Takes an event; its number is given now, or when the journal has opened. */
   push(draft: Draft): void {
+    if (this.foreign) return
     const { durable } = draft.spec
     const { bytes, limit } = this.#table.waiting
     if (durable ? bytes > limit || this.#gap || this.#earlyGap > 0 : bytes > limit / 2) {

@@ -46,6 +46,8 @@ export type Listener<E> = E extends EventSpec<infer P, EventScope> ? (event: Emi
 export interface Streams {
   /** Opens the journal of a session (creating it) so that `watermark` is known; `close` ends that. Idempotent. */
   open(session_id: string): Promise<Watermark>
+  /** Like `open`, for a session that another process has: its journal is only read here, and what is said of it here goes nowhere. */
+  openForeign(session_id: string): Promise<Watermark>
   /**
    * Like `open`, for a journal that another process may have written to so far: whoever subscribed before is asked to resync. `fence`: it
    * is written under this lease.

@@ -74,6 +74,7 @@ test('everything got from a context throws once its pack is gone, and says so', 
     onAccountOf: () => ctx.onAccountOf('other', 'work', () => assert.fail('work of a pack that is gone was begun')),
     blame: () => ctx.blame('other', 'work', new Error('not yours')),
     'streams.open': () => ctx.streams.open('session_a'),
+    'streams.openForeign': () => ctx.streams.openForeign('session_a'),
     'streams.watermark': () => ctx.streams.watermark('session_a'),
     'streams.written': () => ctx.streams.written('session_a'),
     'streams.backwards': () => ctx.streams.backwards('session_a')

@@ -116,7 +116,7 @@ for (const { holders, outcome } of [
   { holders: ['a server', undefined, 'a server', 'a server'], outcome: 'moved' }
 ] as const)
   test(`a session that its server lets go of while it is being loaded is not only read here: ${outcome} in the end`, async () => {
-    const streams = { takeOver: async () => ({ seq: 0, epoch: 'e' }), open: async () => ({ seq: 0, epoch: 'e' }) }
+    const streams = { takeOver: async () => ({ seq: 0, epoch: 'e' }), openForeign: async () => ({ seq: 0, epoch: 'e' }) }
     const table = tableWith([], { dir: await freshDir(), streams, holders: [...holders] })
     const loading = table.load('session_a')
     if (outcome === 'moved') await assert.rejects(loading, SessionMoved)

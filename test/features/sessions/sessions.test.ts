@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -12,6 +12,7 @@ import {
   readProfile,
   readSession,
   restoreSession,
+  type Session,
   SessionChecks,
   SessionDefaults,
   Sessions,
@@ -20,7 +21,7 @@ import {
 import sessions from '../../../features/sessions/pack.ts'
 import { SessionCounter } from '../../../features/workspaces/index.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
-import { definePack, type Pack } from '../../../kernel/index.ts'
+import { defineEvent, definePack, defineSlot, type Pack, Type } from '../../../kernel/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -257,6 +258,41 @@ test('two servers share a home: the second sees the sessions and reads them, wri
   assert.equal((await second.call(updateProfile, { params, body: { title: 'x' } })).code, 40901)
   await first.stop()
   assert.equal((await second.call(updateProfile, { params, body: { title: 'x' } })).data.title, 'x')
+})
+
+test('what a server says of a session that it only reads is not written to the journal that the owner of the session writes', async t => {
+  const home = await freshDir()
+  const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ by: Type.String() }) })
+  const speaker = (by: string) =>
+    definePack({
+      name: 'speaker',
+      needs: { sessions: Sessions },
+      setup(ctx, needs) {
+        const note = ctx.event(noted)
+        const slot = defineSlot('speaker', ({ id }: Session) => ({ close: () => note({ by: `${by} goes` }, id) }))
+        ctx.slot(slot)
+        needs.sessions.onLoad(session => {
+          session.get(slot)
+          note({ by }, session.id)
+        })
+      }
+    })
+  const first = await start(t, { home, packs: [speaker('owner')] })
+  const seen = probe()
+  const second = await start(t, { home, packs: [seen.pack, speaker('reader')] })
+  const { data } = await first.call(createSession, { body: { metadata: { cwd: await directory() } } })
+  await first.kernel.hub.flushed(data.id)
+  const written = async () => await readFile(join(home, 'server', 'events', `${data.id}.jsonl`), 'utf8')
+  const before = await written()
+
+  assert.equal((await seen.sessions.load(data.id)).writable, false)
+  await second.stop()
+
+  assert.equal(await written(), before)
+  assert.deepEqual(
+    [...before.matchAll(/"by":"(.+?)"/g)].map(([, by]) => by),
+    ['owner']
+  )
 })
 
 test('a server that is alone shows what was put into its home, changed there and taken away by hand', async t => {
