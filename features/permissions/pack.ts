@@ -23,9 +23,9 @@ export default definePack({
     ctx.contribute(ConfigSections, defaultModeSection)
     ctx.contribute(HistoryStates, permissionState)
 
-    const slot = defineSlot<Promise<AgentPermissions>, AgentHost>('permissions', async agent => {
-      return await AgentPermissions.open(await histories()?.of(agent), await permissions.defaultMode(agent.session))
-    })
+    const open = async (agent: AgentHost) =>
+      AgentPermissions.open(await histories()?.of(agent), await permissions.defaultMode(agent.session))
+    const slot = defineSlot('permissions', open, histories)
     ctx.slot(slot)
 
     const parent = (agent: AgentHost) => {

@@ -19,9 +19,8 @@ export default definePack({
   needs: { authority: ToolAuthority },
   optional: { histories: Histories },
   setup(ctx, { authority, histories }) {
-    const slot = defineSlot<Promise<FilesSeen>, AgentHost>('tools-files', async agent =>
-      FilesSeen.open(await histories()?.of(agent), ctx.log)
-    )
+    const open = async (agent: AgentHost) => FilesSeen.open(await histories()?.of(agent), ctx.log)
+    const slot = defineSlot('tools-files', open, histories)
     ctx.slot(slot)
     ctx.contribute(HistoryStates, seenState)
     const files = { ops: nodeFileOps, home: ctx.home, seen: (env: ToolEnv) => env.agent.get(slot) }

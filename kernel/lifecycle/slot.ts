@@ -12,14 +12,20 @@ export interface Slot<T, H extends SlotHost = SlotHost> {
   readonly name: string
   /** Called once per host, at the first `get`. May return a promise; `get` then returns that promise. */
   readonly open: (host: H) => T
+  /** See `defineSlot`. */
+  readonly basis?: () => unknown
 }
 
 /** A slot whatever it holds and wherever it hangs. */
 export type AnySlot = Slot<unknown, never>
 
-/** Declares per-host state. A value (or awaited value) with a `close()` method is closed with its host or with the pack that owns the slot. */
-export function defineSlot<T, H extends SlotHost = SlotHost>(name: string, open: (host: H) => T): Slot<T, H> {
-  return { kind: 'slot', name, open }
+/**
+ * Declares per-host state. A value (or awaited value) with a `close()` method is closed with its host or with the pack that owns the slot.
+ * `basis`: what values are made of that may be another one while they live, such as an optional service; who looks for a value that was made
+ * of another gets a new one, and the old one is closed.
+ */
+export function defineSlot<T, H extends SlotHost = SlotHost>(name: string, open: (host: H) => T, basis?: () => unknown): Slot<T, H> {
+  return { kind: 'slot', name, open, ...(basis && { basis }) }
 }
 
 /** What a kernel knows of a slot. */
@@ -75,6 +81,7 @@ export class Hosts {
 
 interface Filled {
   readonly value: unknown
+  readonly basis: unknown
   /** What `value` promised, once somebody has waited for it by `whenOpen`. */
   opened?: unknown
   readonly forget: () => Promise<void>
@@ -96,11 +103,12 @@ export abstract class SlotHost {
 
   /** The slot's value, opened at the first call. Throws once the host is closed, and while the pack that owns the slot is gone. */
   get<T, H extends SlotHost>(slot: Slot<T, H>): T {
-    const filled = this.#filled.get(slot)
+    const filled = this.#current(slot)
     if (filled) return filled.value as T
     if (this.scope.closed) throw this.refusal()
     const { withdrawn, hosts } = this.#hosts.of(slot)
     if (withdrawn) throw developerError('slot_withdrawn', slot.name)
+    const basis = slot.basis?.()
     const value = slot.open(this as unknown as H) // a slot names the host type it hangs on
     hosts.add(this)
     const forget = this.own(() => {
@@ -108,18 +116,25 @@ export abstract class SlotHost {
       hosts.delete(this)
       return this.#hosts.close(slot, value)
     })
-    this.#filled.set(slot, { value, forget })
+    this.#filled.set(slot, { value, basis, forget })
     return value
+  }
+
+  #current<T, H extends SlotHost>(slot: Slot<T, H>): Filled | undefined {
+    const filled = this.#filled.get(slot)
+    if (!filled || filled.basis === slot.basis?.()) return filled
+    void filled.forget()
+    return undefined
   }
 
   /** The value if it was opened already. */
   peek<T, H extends SlotHost>(slot: Slot<T, H>): T | undefined {
-    return this.#filled.get(slot)?.value as T | undefined
+    return this.#current(slot)?.value as T | undefined
   }
 
   /** What the slot's promise has resolved to, when that is known by now. */
   opened<T, H extends SlotHost>(slot: Slot<Promise<T>, H>): T | undefined {
-    return this.#filled.get(slot)?.opened as T | undefined
+    return this.#current(slot)?.opened as T | undefined
   }
 
   /** Hands what the slot's promise resolves to over to `use`: at once where it is known, so that nobody has to wait. */

@@ -169,3 +169,29 @@ test('what a slot has opened is handed over at once from then on, and anew after
   await assert.rejects(async () => host.whenOpen(failing, () => 0), /not today/)
   assert.equal(host.opened(failing), undefined)
 })
+
+test('a value that was made of something that has been replaced is closed, and the next look opens one that is made of what is there', async () => {
+  class Host extends SlotHost {
+    store(): never {
+      throw new Error('no stores')
+    }
+  }
+  const host = new Host(testEnvironment().hosts)
+  const closed: string[] = []
+  let basis: { readonly name: string } | undefined = { name: 'old' }
+  const open = async () => {
+    const name = basis?.name ?? 'none'
+    return { name, close: () => closed.push(name) }
+  }
+  const slot = defineSlot('based', open, () => basis)
+  const name = async () => await host.whenOpen(slot, value => value.name)
+  assert.deepEqual([await name(), await name()], ['old', 'old'])
+
+  basis = { name: 'new' }
+  assert.deepEqual([host.opened(slot), host.peek(slot)], [undefined, undefined])
+  assert.equal(await name(), 'new')
+  basis = undefined
+  assert.equal((await host.get(slot)).name, 'none')
+  await host.closeHost()
+  assert.deepEqual(closed, ['old', 'new', 'none'])
+})

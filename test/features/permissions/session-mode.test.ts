@@ -165,3 +165,16 @@ test('the mode of the main agent is announced for the agents at work that it rea
     ['main', 'manual']
   ])
 })
+
+test('a mode is set in the history that is there by now when the pack of histories was swapped', async t => {
+  const { kernel, settled, prompt, setMain, modes, restarted } = await start(t)
+  await prompt('one')
+  await settled(1)
+  await setMain('yolo')
+  await kernel.reload('history')
+
+  assert.deepEqual(await modes('main'), ['yolo'])
+  await setMain('auto')
+  assert.deepEqual(await modes('main'), ['auto'])
+  assert.deepEqual(await (await restarted()).modes('main'), ['auto'])
+})
