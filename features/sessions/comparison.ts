@@ -132,11 +132,13 @@ export class Comparison {
 
   async #read({ workspace_id, id, stamp }: Changed): Promise<void> {
     const known = this.#known
-    const before = known.row(id)?.state
+    const before = { ...known.row(id) }
     try {
       const state = await this.#ports.read(workspace_id, id)
       // A change of our own that came while the file was read is newer than what was read.
-      if (!state || known.row(id)?.state !== before || known.isPinned(id)) return
+      if (!state || known.row(id)?.state !== before.state || known.isPinned(id)) return
+      // So is what its server tells before it writes it.
+      if (before.state && before.stamp === '' && before.state.updated_at > state.updated_at) return
       known.take(state, stamp)
       if (stamp !== '') this.#file.keep({ state, stamp })
     } catch (err) {

@@ -56,6 +56,20 @@ test('a session made at one server is announced once to the clients of the other
   assert.equal(archived.payload.sessionId, id)
 })
 
+test('what the server of a session tells of it stays in the lists of others that read the file before it is written', {
+  timeout
+}, async t => {
+  const { servers, cwd } = await kernels(t, [[{ text: 'x' }]], 2, [], { scan_interval_ms: 0 })
+  const [first, second] = [servers[0]!, servers[1]!]
+  const there = await second.connect()
+  const id = await newSession(first, cwd)
+  await prompt(first, id, 'told at once, written a moment later')
+  await there.next(frame => frame.type === 'session.meta.updated' && frame.session_id === id)
+  const { data } = await second.rest.json('GET', '/api/v1/sessions')
+  const [item] = (data as { items: { last_prompt?: string }[] }).items
+  assert.equal(item?.last_prompt, 'told at once, written a moment later')
+})
+
 test('tools and MCP servers of a session are those of the server that has it, also where the newest one is meant', { timeout }, async t => {
   const { servers, cwd } = await kernels(t, [[{ text: 'x' }]], 3)
   const [first, second, third] = servers as [TestKernel, TestKernel, TestKernel]
