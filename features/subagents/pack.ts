@@ -103,15 +103,21 @@ export default definePack({
       if (agent) await swarmOf(agent)
       await readProfiles(session)
     })
+    /** Sessions that were loaded before this pack came are opened by the first look. */
+    const openedOf = (agent: AgentHost) => {
+      const open = agent.opened(slot)
+      if (!open) swarmOf(agent).catch(() => undefined) // whoever needs it hears it
+      return open
+    }
     ctx.contribute(StatusFacts, {
       field: 'subagents',
       places: ['snapshot'],
       value(agent) {
-        const open = agent.opened(slot)
+        const open = openedOf(agent)
         return open ? shownOf(open.roster.value, agent.session.id) : []
       }
     })
-    ctx.contribute(StatusFacts, { field: 'swarm_mode', value: agent => agent.opened(slot)?.swarm.on ?? false })
+    ctx.contribute(StatusFacts, { field: 'swarm_mode', value: agent => openedOf(agent)?.swarm.on ?? false })
     ctx.contribute(StepInjectors, { variant: 'swarm_mode', inject: ({ agent }) => agent.whenOpen(slot, ({ swarm }) => swarm.remind()) })
     ctx.tap(turns.turnEnd, ({ agent }) => agent.whenOpen(slot, ({ swarm }) => swarm.turnEnd()))
     ctx.contribute(AgentConfigHandlers, {

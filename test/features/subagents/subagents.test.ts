@@ -615,6 +615,17 @@ test('swarm mode that a user switches on stays on and is told to the model once'
   assert.match(JSON.stringify(llm.requests.at(-1)?.messages), /Swarm mode is off/)
 })
 
+test('swarm mode is shown as before when the pack was swapped, once its journal was read', { timeout: 10_000 }, async t => {
+  const scene = await start(t, scriptedLlm('ok'))
+  const params = { session_id: scene.session_id }
+  await scene.call(updateProfile, { params, body: { agent_config: { swarm_mode: true } } })
+  const isOn = async () => (await scene.call(readStatus, { params })).data.swarm_mode
+  await scene.kernel.reload('subagents')
+  for (let on = false; !on; ) on = await isOn()
+  await scene.call(updateProfile, { params, body: { agent_config: { swarm_mode: false } } })
+  assert.equal(await isOn(), false)
+})
+
 test('a pool of models that cannot work keeps sessions from being made', async t => {
   const home = await freshDir()
   await writeFile(
