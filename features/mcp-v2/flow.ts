@@ -15,6 +15,8 @@ export interface FlowPorts {
   /** A flow of which nobody asks any more ends after this time, ms. */
   readonly idleMs: number
   newId(): string
+  /** The entry still stands where it was. */
+  readonly isThere: (entry: Entry) => Promise<boolean>
   /** The login is on disk. */
   readonly authorized: (entry: Entry) => void
 }
@@ -129,7 +131,8 @@ export class Flow {
     if (issuer !== null && known !== undefined && issuer !== known) return 'the answer of the login comes from another server'
     try {
       await this.#auth({ redirectToAuthorization() {} }, { authorizationCode: code })
-      const { book } = this.#ports
+      const { book, isThere } = this.#ports
+      if (!(await isThere(this.entry))) return `the MCP server ${this.entry.name} was removed meanwhile`
       const found = { tokens: this.#tokens, client: this.#client, discovery: this.#discovery }
       await book.locked(this.entry, () => book.write(this.entry, JSON.parse(JSON.stringify(found))))
     } catch (error) {
@@ -206,7 +209,8 @@ const page = (words: string) => `<!doctype html><meta charset="utf-8"><title>svc
 
 export function reasonOf(error: unknown): string {
   const faults = faultsOf(error)
-  return headOf(faults === undefined ? (error as Error).message : `what the server says of its login cannot be used (${faults})`, 300)
+  const { message, errorCode = 'without a reason' } = error as Error & { readonly errorCode?: string }
+  return headOf(faults === undefined ? message || errorCode : `what the server says of its login cannot be used (${faults})`, 300)
 }
 
 function same(...texts: [string, string]): boolean {

@@ -27,7 +27,7 @@ import {
   testServer,
   updateManaged
 } from './contract.ts'
-import { CredentialBook, credentialStore, isCandidate } from './credentials.ts'
+import { CredentialBook, credentialStore, idOf, isCandidate } from './credentials.ts'
 import { Flows } from './flows.ts'
 import { inspection, statuses, tryServer } from './inspect.ts'
 import { changeServers, missing, withOther, without, withServer } from './user-file.ts'
@@ -65,6 +65,12 @@ export default definePack({
       fetch,
       idleMs: ctx.config.flow_idle_ms,
       newId: ctx.newId,
+      // One of a project, whose directory is not known here, is taken as it was. So is one whose file is just damaged.
+      async isThere(entry) {
+        if (!entry.mutable && !entry.plugin) return true
+        const entries = await mcp.entries().catch(() => [entry])
+        return entries.some(each => each.config.transport !== 'stdio' && idOf(each) === idOf(entry))
+      },
       authorized: loginChanged
     })
     // Logins are on disk, for all servers of the home. One that is linked only now may have got some without a word.

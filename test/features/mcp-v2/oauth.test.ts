@@ -4,7 +4,15 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { beginAuth, cancelAuth, completeAuth, readAuthStatuses, resetAuth } from '../../../features/mcp-v2/index.ts'
+import {
+  addManaged,
+  beginAuth,
+  cancelAuth,
+  completeAuth,
+  deleteManaged,
+  readAuthStatuses,
+  resetAuth
+} from '../../../features/mcp-v2/index.ts'
 import mcpV2 from '../../../features/mcp-v2/pack.ts'
 import { definePack, type Pack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
@@ -158,6 +166,25 @@ test('who denies the login, or sends a wrong state, does not get in', async t =>
   assert.equal(answer.code, 40929)
   assert.match(answer.msg, /access_denied/)
   assert.equal(await scene.state(), 'not-applicable')
+})
+
+test('a login whose server was removed meanwhile fails, and nothing of it is kept', async t => {
+  const scene = await start(t)
+  const { data } = await scene.begin()
+  assert.equal((await scene.call(deleteManaged, { params: { name: 'site' } })).code, 0)
+  assert.match(await browse(data.authorizationUrl ?? ''), /failed/)
+  const { code, msg } = await scene.complete(data.flowId)
+  assert.deepEqual([code, msg], [40929, 'the MCP server site was removed meanwhile'])
+  await scene.call(addManaged, { body: { name: 'site', transport: 'http', url: scene.site.url } })
+  assert.equal(await scene.state(), 'not-applicable')
+})
+
+test('a code that is refused without words is refused with the code of that', async t => {
+  const scene = await start(t)
+  const { data } = await scene.begin()
+  await browse(data.authorizationUrl ?? '', url => url.searchParams.set('code_challenge', 'another'))
+  const { code, msg } = await scene.complete(data.flowId)
+  assert.deepEqual([code, msg], [40929, 'the code of the login was not taken: invalid_grant'])
 })
 
 test('whatever asks where a login is awaited is answered, and the login goes on', async t => {
