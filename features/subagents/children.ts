@@ -100,7 +100,7 @@ export function createChildren({ agents, histories, maxDepth, maxRunning, maxAge
             completed.of({ subagentId, resultSummary: end.text, ...usage, contextTokens: engine.usage().context_tokens })
           )
         } else if (quiet?.(end)) await record(caller, suspended.of({ subagentId, reason: end.error ?? '' }))
-        else if (end.status === 'failed' || !isExpected(signal)) await record(caller, failed.of({ subagentId, error: end.error ?? '' }))
+        else if (end.status === 'failed') await record(caller, failed.of({ subagentId, error: end.error ?? '' }))
         else {
           await record(caller, stopped.of({ subagentId, ...(isCut(signal) ? { with_turn: true } : {}) }))
           hearStopped(host)
@@ -117,7 +117,7 @@ export function createChildren({ agents, histories, maxDepth, maxRunning, maxAge
         const again = first.reason === 'completed' && isBuiltin(spec.profile) && first.text.length < shortAnswer && !first.truncated
         return endOf(again ? better(first, await engine.runNotice({ content: more, origin: why }, signal)) : first, signal)
       } catch (error) {
-        if (signal.aborted) return { status: 'cancelled', text: '', error: reasonOf(signal) }
+        if (signal.aborted) return { status: stoppedAs(signal), text: '', error: reasonOf(signal) }
         return { status: 'failed', text: '', error: error instanceof Error ? error.message : String(error) }
       }
     }
@@ -160,7 +160,8 @@ function delegates({ tools, disallowed_tools = [] }: AgentProfile): boolean {
 }
 
 /** Somebody ended it, or nobody is left to wait. Who takes longer than it may has failed. */
-const isExpected = ({ reason }: AbortSignal): boolean => !(reason instanceof TaskStopped) || !['timeout', 'output'].includes(reason.why)
+const stoppedAs = ({ reason }: AbortSignal): 'cancelled' | 'failed' =>
+  reason instanceof TaskStopped && ['timeout', 'output'].includes(reason.why) ? 'failed' : 'cancelled'
 /** The turn of the caller ended first. */
 const isCut = ({ aborted, reason }: AbortSignal): boolean => aborted && (!(reason instanceof TaskStopped) || reason.why === 'turn')
 const reasonOf = ({ reason }: AbortSignal): string => (reason instanceof Error ? reason.message : 'it was stopped')
@@ -176,6 +177,6 @@ function endOf({ reason, error, text, truncated, usage }: TurnOutcome, signal: A
   if (reason === 'completed' && truncated)
     return { status: 'failed', text: '', error: 'its answer was cut at the output limit of the model' }
   if (reason === 'completed') return { status: 'completed', text: fromModel(text), usage }
-  if (reason === 'cancelled') return { status: 'cancelled', text: '', error: signal.aborted ? reasonOf(signal) : 'it was stopped' }
+  if (reason === 'cancelled') return { status: stoppedAs(signal), text: '', error: signal.aborted ? reasonOf(signal) : 'it was stopped' }
   return { status: 'failed', text: '', error: error?.message ?? 'its turn failed', ...(error ? { code: error.code } : {}) }
 }

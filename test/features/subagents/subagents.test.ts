@@ -495,7 +495,7 @@ test('each agent of a swarm has the time that an agent may take, from its start 
   await over(scene, 1)
 
   const output = String(scene.of('tool.result')[0]?.output)
-  assert.equal(output.split('status: cancelled\nreason: It took longer than 0.1 s.').length, 1 + items.length, output)
+  assert.equal(output.split('status: failed\nreason: It took longer than 0.1 s.').length, 1 + items.length, output)
   assert.equal(scene.of('subagent.failed').length, items.length)
 })
 
