@@ -13,7 +13,7 @@ export async function directoryOf(cwd: string, given = ''): Promise<string> {
   if (isAbsolute(given) || /^(?:[\\/]|[A-Za-z]:)/.test(given)) throw wrong('must be relative to the session workspace')
   try {
     return await withPin(await rootAt(cwd), relativePath(normalize(given), 'body.cwd'), async ({ real, stats }) => {
-      if (!stats.isDirectory()) throw wrong(`${given} is not a directory`)
+      if (!stats.isDirectory()) throw wrong(`${given || cwd} is not a directory`)
       return real
     })
   } catch (error) {

@@ -220,6 +220,9 @@ test('wrong places and shells are refused with their codes', async t => {
   assert.equal((await call(listTerminals, { params: { session_id: 'session_nope' } })).code, 40401)
   await rm(cwd, { recursive: true })
   assert.equal(await codeOf({}), 40001)
+  await writeFile(cwd, '')
+  const { code, details } = await call(createTerminal, { params, body: bodyOf({}) })
+  assert.deepEqual([code, details?.[0]?.message], [40001, `${cwd} is not a directory`])
 })
 
 test('without SHELL and with nothing on PATH a terminal runs /bin/sh', async t => {
