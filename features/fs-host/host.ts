@@ -62,9 +62,14 @@ export async function hostFile(given: string): Promise<BinaryReply> {
 
 /** Makes one directory. Throws PathMissing (40409) without its parent, PathExists (40919), PathDenied (40411). */
 export async function makeDirectory(given: string): Promise<void> {
-  await mkdir(resolve(given)).catch((error: unknown) => {
+  await mkdir(resolve(given)).catch(async (error: unknown) => {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') throw new AppError(PathExists, { message: `path ${given} exists already`, cause: error })
-    throw code === 'ENOENT' ? missing(dirname(given), error) : translated(error, given)
+    if (code !== 'ENOENT') throw translated(error, given)
+    // Some file systems, as that of processes, make nothing, and say so by that.
+    const isThere = await stat(dirname(resolve(given))).catch(() => undefined)
+    throw isThere
+      ? new AppError(PathDenied, { message: `nothing can be made in ${dirname(given)}`, cause: error })
+      : missing(dirname(given), error)
   })
 }

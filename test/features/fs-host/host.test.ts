@@ -104,6 +104,13 @@ test('a file whose bytes the system does not give is 40411 with the reason', asy
   }
 })
 
+test('where a file system makes nothing it is not said to be missing', async t => {
+  if (!existsSync('/proc/self')) return t.skip('this system has no such place')
+  const { post } = await start(t)
+  const { code, msg } = await post('/proc/new')
+  assert.deepEqual([code, msg], [40411, 'nothing can be made in /proc'])
+})
+
 test('one directory is made', async t => {
   const { dir, post } = await start(t)
   assert.deepEqual((await post(join(dir, 'new'))).data, { path: join(dir, 'new') })
