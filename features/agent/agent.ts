@@ -1,5 +1,5 @@
 /** The engine of one agent: accepts prompts and notices, runs one turn after the other, steers, aborts, and recovers after a crash. */
-import { AppError, type Connection } from '../../kernel/index.ts'
+import { AppError, type Connection, waitAtMost } from '../../kernel/index.ts'
 import type { History, Tracked } from '../history/index.ts'
 import type { LlmRequest, ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
@@ -34,6 +34,9 @@ import type { AtStop } from './stopping.ts'
 import type { Turn } from './turn.ts'
 import { neverRan, Turns } from './turns.ts'
 import { WaitingPrompts } from './waiting.ts'
+
+/** How long exclusive work waits for the taps of the end of a turn, ms. */
+const endingMs = 1000
 
 export class AgentEngine implements Agent {
   readonly host: AgentHost
@@ -193,6 +196,8 @@ export class AgentEngine implements Agent {
 
   async exclusive<T>(work: (signal: AbortSignal) => Promise<T>, options: ExclusiveOptions = {}): Promise<T> {
     const { refusal = SessionBusy, brief = false } = options
+    const { ending } = this.#turns
+    if (ending) await waitAtMost(ending, endingMs)
     // Not in order with what comes in: that may be part of the work that is waited for.
     while (this.#turns.brief) await this.#turns.brief
     const held = await this.#inOrder(async () => (this.#turns.brief ? undefined : this.#turns.takeOver(refusal, brief)))

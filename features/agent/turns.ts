@@ -60,6 +60,12 @@ export class Turns {
     return this.#current
   }
 
+  /** The rest of a turn of which clients know the end, where nothing comes behind it. */
+  get ending(): Promise<void> | undefined {
+    const turn = this.#current
+    return turn?.outcome && !turn.visible && !this.next() ? turn.done : undefined
+  }
+
   get stopped(): boolean {
     return this.#stopped
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Agent } from '../../../features/agent/index.ts'
+import { type Agent, TurnHooks } from '../../../features/agent/index.ts'
 import { Histories } from '../../../features/history/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import { listPrompts } from '../../../features/prompts/index.ts'
@@ -75,6 +75,31 @@ test('exclusive work is refused while a turn runs, while something waits, and wh
 
   await assert.rejects(main.exclusive(nothing), refusedWith(SessionBusy.code))
   await assert.rejects(main.exclusive(nothing, { refusal: Own }), refusedWith(40910))
+})
+
+test('exclusive work that comes when clients know the end of a turn waits for the taps of that end, unless they take long', async t => {
+  const inside = insider()
+  const taps = latch()
+  const end = definePack({
+    name: 'end',
+    needs: { hooks: TurnHooks },
+    setup(ctx, { hooks }) {
+      ctx.tap(hooks.turnEnd, () => taps.opened)
+    }
+  })
+  const agent = await startAgent(t, scriptedLlm('answer'), { packs: [inside.pack, end] })
+  const client = await agent.connect()
+  await client.request('subscribe', { session_ids: [agent.session_id] })
+  await agent.prompt('one')
+  await client.next('turn.ended')
+  const main = await inside.main(agent)
+  await assert.rejects(
+    main.exclusive(async () => assert.fail('it must not run')),
+    refusedWith(SessionBusy.code)
+  )
+  const work = main.exclusive(async () => 'done')
+  taps.open()
+  assert.equal(await work, 'done')
 })
 
 test('exclusive work that comes together with a prompt finds the agent busy or lets it wait', async t => {
