@@ -21,9 +21,9 @@ export async function fork(ports: ForkPorts, source: Session, copy: SessionCopy)
   const { sessions, agents, histories } = ports
   const hosts = source.agents()
   const open = await Promise.all(hosts.filter(host => agents.isOpen(host)).map(host => agents.of(host)))
-  if (source.work.activeTurns().length > 0) throw new AppError(SessionBusy, { message: 'a turn of the session runs' })
-  return await holding(open, () =>
-    sessions.copy(source, copy, async dir => {
+  return await holding(open, () => {
+    if (source.work.activeTurns().length > 0) throw new AppError(SessionBusy, { message: 'a turn of the session runs' })
+    return sessions.copy(source, copy, async dir => {
       const forked = sessionForked.of({ from: source.id })
       try {
         // Journals first: what they refer to was on disk before them.
@@ -33,7 +33,7 @@ export async function fork(ports: ForkPorts, source: Session, copy: SessionCopy)
         source.assertWritable() // deleted meanwhile, or another server's: what was there to copy may not have been all of it
       }
     })
-  )
+  })
 }
 
 /** No turn of these agents begins while `work` runs. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { TurnHooks } from '../../../features/agent/index.ts'
 import { copyFiles } from '../../../features/fork/copy-files.ts'
 import { fork as copySession, type ForkPorts } from '../../../features/fork/fork.ts'
 import { createChild, forkSession } from '../../../features/fork/index.ts'
@@ -456,4 +457,23 @@ test('a goal stays with the session that has it, and the model of the copy is to
 
   assert.equal((await agent.call(readGoal, { params: { session_id: data.id } })).data, null)
   assert.equal((await agent.call(readGoal, { params })).data?.status, 'paused')
+})
+
+test('a fork that comes when clients know the end of a turn waits for the taps of that end', async t => {
+  const taps = latch()
+  const end = definePack({
+    name: 'end',
+    needs: { hooks: TurnHooks },
+    setup(ctx, { hooks }) {
+      ctx.tap(hooks.turnEnd, () => taps.opened)
+    }
+  })
+  const scene = await start(t, scriptedLlm('answer'), { packs: [end] })
+  await scene.prompt('one')
+  await scene.waitFor(({ type }) => type === 'turn.ended')
+  const forked = scene.fork()
+  const answers = scene.messages(scene.session_id) // whose answer comes after the other request was read
+  await answers
+  taps.open()
+  assert.equal((await forked).code, 0)
 })
