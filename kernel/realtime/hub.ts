@@ -5,6 +5,7 @@ import type { SharedEvent } from '../elsewhere.ts'
 import { checkShape, type Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
+import { inOrder } from '../lifecycle/wait.ts'
 import type { Fence } from '../storage/files.ts'
 import { Connections } from './connections.ts'
 import { draftEvent, globalStream, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
@@ -41,6 +42,8 @@ export class Hub implements Streams {
   readonly #specs = new Map<string, EventSpec>()
   /** Sessions whose data was deleted lately: what somebody still says of them brings no journal back. */
   readonly #removed = new Set<string>()
+  /** What comes from other servers, one after the other. */
+  readonly #foreign = inOrder()
   #rule: SubjectRule | undefined
   #ended = false
   #stopping: Promise<void> | undefined
@@ -193,17 +196,23 @@ export class Hub implements Streams {
     return { streams: this.#table.facts(), waiting_bytes: this.#table.waiting.bytes }
   }
 
-  /** See `Relays.deliver`. A global event becomes one of this server's stream. */
+  /** See `Relays.deliver`. A global event becomes one of this server's stream; one of a session waits until those before it are on disk here. */
   deliver(event: SharedEvent): void {
     if (event.scope === 'session') {
-      this.fanout.offer(event)
+      void this.#foreign(async () => {
+        await this.#table.settled(globalStream)
+        this.fanout.offer(event)
+      })
       return
     }
-    const spec = this.#specs.get(event.type)
-    if (this.#ended || !spec) return // of a pack that is not active here
     const { timestamp, offset, payload } = JSON.parse(event.frame.toString('utf8')) as JournaledEvent & { offset?: number }
-    const facts = { only: undefined, session_id: globalStream, subject: '', foreign: true }
-    this.#table.get(globalStream).push({ spec, ...facts, timestamp, offset, text: JSON.stringify(payload) })
+    const text = JSON.stringify(payload)
+    void this.#foreign(async () => {
+      const spec = this.#specs.get(event.type)
+      if (this.#ended || !spec) return // of a pack that is not active here
+      const facts = { only: undefined, session_id: globalStream, subject: '', foreign: true }
+      this.#table.get(globalStream).push({ spec, ...facts, timestamp, offset, text })
+    })
   }
 
   /** Closes connections, writes everything and closes the journals. Later events reach listeners only. */

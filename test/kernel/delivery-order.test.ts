@@ -9,6 +9,7 @@ import { latch } from '../helpers/latch.ts'
 import { MemoryJournal } from '../helpers/memory-journals.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
+const moved = defineEvent({ type: 'notes.moved', scope: 'global', durable: true, payload: Type.Object({ text: Type.String() }) })
 const typed = defineEvent({
   type: 'note.delta',
   scope: 'session',
@@ -51,6 +52,32 @@ test('an event that is on its way to disk when a client subscribes counts as pas
   hub.emit(noted, { text: 'new' }, 's1')
   await client.next(frame => frame.payload?.text === 'new')
   assert.deepEqual(texts(client), ['new'])
+})
+
+test('what other servers tell everyone reaches clients in that order, also while the disk takes its time', async t => {
+  const journal = new SlowJournal()
+  const journals: Journals = {
+    open: async (): Promise<Journal> => journal,
+    find: async () => journal,
+    remove: async () => undefined,
+    close: async () => undefined
+  }
+  const { hub, connect } = await startHub(t, { journals })
+  hub.emit(moved, { text: 'own' }) // makes the type known
+  const client = await connect()
+  const tell = (scope: 'global' | 'session', text: string) => {
+    const facts = { type: scope === 'global' ? moved.type : noted.type, session_id: scope === 'global' ? '__global__' : 's1', seq: 1 }
+    const frame = Buffer.from(JSON.stringify({ ...facts, timestamp: new Date(0).toISOString(), payload: { text } }))
+    hub.deliver({ ...facts, scope, durable: true, frame })
+  }
+  tell('global', 'a workspace')
+  tell('session', 'a session')
+  tell('global', 'another workspace')
+  await journal.asked.opened
+  await client.request('unsubscribe', { session_ids: [] })
+  journal.ready.open()
+  await client.next(frame => frame.payload?.text === 'another workspace')
+  assert.deepEqual(texts(client).slice(-3), ['a workspace', 'a session', 'another workspace'])
 })
 
 test('packs hear that a client went live after a cursor, and only then', async t => {
