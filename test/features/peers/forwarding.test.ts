@@ -201,8 +201,9 @@ test('who subscribes to transcripts alone is subscribed to the session elsewhere
 }, async t => {
   const { servers, cwd } = await kernels(t, () => [{ text: 'Hello.' }])
   const [first, second] = [servers[0]!, servers[1]!]
-  const id = await newSession(first, cwd)
   const [here, there] = [await first.connect(), await second.connect()]
+  const id = await newSession(first, cwd)
+  for (const socket of [here, there]) await socket.next('event.session.created')
   const refused = await there.request('subscribe_v2', { session_id: id, transcript: { main: 'everything' } })
   const wish = { session_id: id, transcript: { main: 'off' } }
   assert.equal(refused.code, 1)
