@@ -100,7 +100,7 @@ export {
   toPageToken
 } from './schema.ts'
 export { nearest } from './spelling.ts'
-export { FileUnusable, readBounded, replaceBounded, whereItLies } from './storage/bounded.ts'
+export { FileUnusable, lockBounded, readBounded, replaceBounded, whereItLies } from './storage/bounded.ts'
 export {
   checkStoreId,
   type Fence,

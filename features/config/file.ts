@@ -1,7 +1,16 @@
 /** The configuration file on disk: read complete, replaced atomically, changed under a lock that other processes respect. */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, type FileStamp, FileUnusable, invalid, readBounded, replaceBounded, withLock, yieldToLoop } from '../../kernel/index.ts'
+import {
+  AppError,
+  type FileStamp,
+  FileUnusable,
+  invalid,
+  lockBounded,
+  readBounded,
+  replaceBounded,
+  yieldToLoop
+} from '../../kernel/index.ts'
 import { freeze, shared, type Table } from './tables.ts'
 import { TomlProblem } from './toml.ts'
 import { editToml } from './toml-edit.ts'
@@ -59,7 +68,7 @@ export class ConfigFile {
    * other.
    */
   change(change: (table: Table) => Table | undefined | Promise<Table | undefined>): Promise<FileContent> {
-    const saved = withLock(`${this.path}.lock`, async lock => {
+    const saved = lockBounded(this.path, async lock => {
       // The file itself, for a stamp could be too coarse to tell two writes within one tick.
       const { text, table, problem } = await this.#read()
       if (text === undefined || !table) throw problem

@@ -1,5 +1,5 @@
 /** The user's file of MCP servers: changed under a lock, everything else in it stays. */
-import { AppError, FileUnusable, invalid, replaceBounded, withLock } from '../../kernel/index.ts'
+import { AppError, FileUnusable, invalid, lockBounded, replaceBounded } from '../../kernel/index.ts'
 import { fileBytes, McpServerMissing, serverFileText, serversIn, userFile } from '../mcp/index.ts'
 
 type Servers = Readonly<Record<string, unknown>>
@@ -7,7 +7,7 @@ type Servers = Readonly<Record<string, unknown>>
 /** `change` gets what is there and answers what is to be; it throws what refuses the change. */
 export async function changeServers(home: string, change: (servers: Servers) => Servers): Promise<void> {
   const file = userFile(home)
-  await withLock(`${file}.lock`, async () => {
+  await lockBounded(file, async () => {
     const { content, servers } = await readServers(file)
     const others = content === '' ? {} : (JSON.parse(content) as object)
     const text = `${JSON.stringify({ ...others, mcpServers: change(servers) }, null, 2)}\n`

@@ -1,9 +1,10 @@
 /** Files that people give the server: whatever has taken their place is told, and neither waited for nor read without end. */
 import { closeSync, fstatSync, open, read, type Stats } from 'node:fs'
-import { readlink, realpath } from 'node:fs/promises'
+import { access, constants, readlink, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute } from 'node:path'
 import { promisify } from 'node:util'
 import { type FileStamp, forReading, isMissing, type ReplaceOptions, replaceFile } from './files.ts'
+import { type Lock, withLock } from './lock.ts'
 import { lookAt } from './look.ts'
 
 /** What stands at a path is not read. The message is the end of a sentence, or a whole one where the reader says what it reads (`readBounded`). */
@@ -47,6 +48,24 @@ export async function replaceBounded(path: string, text: string, most: number, o
   const found = await lookAt(target)
   if (found && (found.mode & 0o222) === 0) throw new FileUnusable('the file is read-only')
   return await replaceFile(target, text, options)
+}
+
+/** Runs `work` under the lock of such a file (`withLock`), which all who have links to it share. */
+export async function lockBounded<T>(path: string, work: (lock: Lock) => Promise<T>): Promise<T> {
+  return await withLock(`${(await replaceable(path)) ?? path}.lock`, work)
+}
+
+/** Where it lies; undefined where nothing could take its place. */
+async function replaceable(path: string): Promise<string | undefined> {
+  const target = await whereItLies(path).catch(() => path)
+  if (target === path) return path
+  const found = await lookAt(target)
+  if (found && !found.isFile()) return undefined
+  const may = access(dirname(target), constants.W_OK)
+  return await may.then(
+    () => target,
+    () => undefined
+  )
 }
 
 /** Where a path leads, also while nothing is there. Rejects for links that go round. */

@@ -81,6 +81,16 @@ test('two processes that patch at once lose neither patch', async t => {
   assert.deepEqual(await counters(home), { one: 15, two: 15 })
 })
 
+test('two processes whose homes link one file lose neither patch', async t => {
+  const [shared, ...homes] = [await freshHome(), await freshHome(), await freshHome()]
+  for (const home of homes) await symlink(join(shared, 'config.toml'), join(home, 'config.toml'))
+  const children = homes.map((home, at) => patcher(t, home, ['one', 'two'][at]!, 15))
+
+  await Promise.all(children.map(child => once(child, 'exit')))
+
+  assert.deepEqual(await counters(shared), { one: 15, two: 15 })
+})
+
 test('the file is for its owner alone and a link to it stays a link', async () => {
   const home = await freshHome()
   const real = join(home, 'dotfiles.toml')
