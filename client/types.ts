@@ -4594,7 +4594,7 @@ export interface TurnStepInterruptedEvent {
     stepId?: string
     reason: 'aborted' | 'max_steps' | 'error'
     message?: string
-    /** what was streamed of it is in no message: the server ended while it came */
+    /** what was streamed of it is in no message: the server ended while it came, or the disk refused it */
     lost?: boolean
     /** where the answer of the step ends: the offset behind it */
     assistantEnd?: number

@@ -91,7 +91,9 @@ export const stepInterrupted = defineEvent({
       ...step,
       reason: oneOf(['aborted', 'max_steps', 'error']),
       message: Type.Optional(Type.String()),
-      lost: Type.Optional(Type.Boolean({ description: 'what was streamed of it is in no message: the server ended while it came' })),
+      lost: Type.Optional(
+        Type.Boolean({ description: 'what was streamed of it is in no message: the server ended while it came, or the disk refused it' })
+      ),
       ...ends
     })
   ),

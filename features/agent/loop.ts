@@ -40,6 +40,8 @@ export interface TurnPorts extends CallPorts, StepPorts {
   describe(error: unknown): ErrorInfo
   /** The request failed and is sent again after `delay_ms`. */
   retrying(error: LlmError, attempt: Retry & StepAt & Asked): void
+  /** Results, that nobody knows them, of calls whose results the disk refused. */
+  openCalls(at: StepAt): readonly CoreRecord[]
   /** Offsets behind what the open step has told in deltas, by kind; undefined when it told nothing. */
   told(): { readonly text?: number; readonly thinking?: number } | undefined
 }
@@ -92,6 +94,8 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   let lostBefore = false
   /** Id of the step that began and neither completed nor was interrupted; it may wait for its next attempt. */
   let open: string | undefined
+  /** What it said is on record. */
+  let answered = false
   let text = ''
   let truncated = false
   let unsaved: readonly CoreRecord[] = []
@@ -113,25 +117,39 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     if (!facts.retry) open = undefined
     return { type: 'step.end', turn_id, step, ...(step_id === undefined ? {} : { step_id }), ...facts }
   }
-  const end = async (facts: StepEnd, before: readonly CoreRecord[] = [], after: readonly CoreRecord[] = []) =>
-    ports.record(...before, stepEnd(facts), ...after)
-  /** Ends the open step, if any, and says why. */
-  const interrupt = async (interrupted: 'aborted' | 'max_steps' | 'error', message?: string, before: readonly CoreRecord[] = []) => {
+  const end = async (facts: StepEnd, before: readonly CoreRecord[] = [], after: readonly CoreRecord[] = []) => {
+    const step_id = open
+    await ports.record(...before, stepEnd(facts), ...after).catch((error: unknown) => {
+      open = step_id
+      throw error
+    })
+  }
+  /** Ends the open step, if any, and says why; what the disk refuses of it goes with the end of the turn. */
+  const interrupt = async (
+    interrupted: 'aborted' | 'max_steps' | 'error',
+    facts: Partial<StepEnd> = {},
+    said: readonly CoreRecord[] = []
+  ) => {
     const reason = interrupted === 'error' ? 'error' : 'interrupted'
-    const told = { interrupted, ...(message === undefined ? {} : { message }) }
-    if (open !== undefined || interrupted === 'max_steps') await end({ reason, ...told }, before)
-    else if (before.length > 0) await ports.record(...before)
+    const ends = open !== undefined || interrupted === 'max_steps'
+    const records = [...said, ...ports.openCalls({ turn_id, step }), ...(ends ? [stepEnd({ reason, interrupted, ...facts })] : [])]
+    if (records.length === 0) return
+    await ports.record(...records).catch(() => {
+      unsaved = records
+    })
   }
   const cancelled = async (content: readonly WirePart[] = []): Promise<TurnResult> => {
-    await interrupt('aborted', undefined, message(content, []))
+    await interrupt('aborted', {}, message(content, []))
     return result({ reason: 'cancelled' })
   }
   const failed = async (
     error: ErrorInfo,
     interrupt_reason: NonNullable<TurnResult['interrupt_reason']>,
-    content: readonly WirePart[] = []
+    content: readonly WirePart[] = [],
+    lost = false
   ): Promise<TurnResult> => {
-    await interrupt(interrupt_reason === 'max_steps' ? 'max_steps' : 'error', `[${error.code}] ${error.message}`, message(content, []))
+    const facts = { message: `[${error.code}] ${error.message}`, ...(lost ? { lost } : {}) }
+    await interrupt(interrupt_reason === 'max_steps' ? 'max_steps' : 'error', facts, message(content, []))
     return result({ reason: 'failed', interrupt_reason, error })
   }
   const message = (content: readonly WirePart[], tool_calls: readonly LlmToolCall[], facts: AnswerFacts = {}): CoreRecord[] => {
@@ -184,6 +202,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     const model = request.model.alias
     if (called) {
       await ports.record(...message(response.content, calls, usage ? { model, usage } : {}))
+      answered = true
       ports.answered()
     }
     const { stop, fault, last } = called ? await runCalls(ports, { turn_id, step }, calls, signal) : noCalls
@@ -233,6 +252,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
       }
       if (signal.aborted) return await cancelled()
       step++
+      answered = false
       const records = await ports.beforeStep({ turn_id, step })
       const step_id = randomUUID()
       // The request need not wait for the disk, only what is told about it.
@@ -263,7 +283,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   } catch (error) {
     asked = { ...asked, ...askedOf(error) }
     const facts = { reason: 'failed', interrupt_reason: 'error', error: ports.describe(error) } as const
-    return await failed(facts.error, 'error').catch(() => result(facts))
+    return await failed(facts.error, 'error', [], !answered && ports.told() !== undefined).catch(() => result(facts))
   }
 }
 

@@ -73,24 +73,15 @@ export function endRecords({ turn_id, result, prompt_ids, user_aborted, duration
 const neverBegun = 'The tool call was interrupted before it began: it had no effect.'
 
 /**
- * Closes what a process that died left open, in one batch, so that it happens exactly once: an open turn counts as cancelled by the
- * program (`aborted`). `notes`: for the model, by call; `waited`: calls that waited for an answer. Empty when the last turn ended properly.
+ * Begins and results of calls whose results are not on record: nobody knows what became of them. `none_ran`: of which that is known; `notes`:
+ * for the model, by call.
  */
-export function repairOf(
-  history: Pick<History, 'lastTurn' | 'prompts' | 'openStep' | 'openCalls'>,
-  notes: ReadonlyMap<string, string> = new Map(),
-  waited: readonly string[] = []
-): readonly CoreRecord[] {
-  const turn = history.lastTurn()
-  const open = turn && turn.ended_at === undefined ? turn : undefined
-  const stray = history.prompts().filter(prompt => prompt.status === 'running')
-  if (!open && stray.length === 0) return []
-  const turn_id = turn?.turn_id ?? 0
-  const step = history.openStep()
-  const at = { turn_id, step: step?.step ?? turn?.steps ?? 0 }
+export function openCallRecords(
+  history: Pick<History, 'openCalls'>,
+  at: { readonly turn_id: number; readonly step: number },
+  { none_ran = false, notes = new Map() }: { readonly none_ran?: boolean; readonly notes?: ReadonlyMap<string, string> } = {}
+): CoreRecord[] {
   const open_calls = history.openCalls()
-  // All calls of an answer are decided about before the first of them runs.
-  const none_ran = open_calls.some(({ call, begun }) => !begun && waited.includes(call.id))
   // Clients close a message with its first result: no call may come after that.
   const begins = open_calls.flatMap(({ call, begun }): CoreRecord[] =>
     begun ? [] : [{ type: 'tool.begin', ...at, tool_call_id: call.id, tool_name: call.name, args: argumentsOf(call.arguments) }]
@@ -107,7 +98,28 @@ export function repairOf(
       synthetic: true
     })
   )
-  const records = [...begins, ...results]
+  return [...begins, ...results]
+}
+
+/**
+ * Closes what a process that died left open, in one batch, so that it happens exactly once: an open turn counts as cancelled by the
+ * program (`aborted`). `notes`: for the model, by call; `waited`: calls that waited for an answer. Empty when the last turn ended properly.
+ */
+export function repairOf(
+  history: Pick<History, 'lastTurn' | 'prompts' | 'openStep' | 'openCalls'>,
+  notes: ReadonlyMap<string, string> = new Map(),
+  waited: readonly string[] = []
+): readonly CoreRecord[] {
+  const turn = history.lastTurn()
+  const open = turn && turn.ended_at === undefined ? turn : undefined
+  const stray = history.prompts().filter(prompt => prompt.status === 'running')
+  if (!open && stray.length === 0) return []
+  const turn_id = turn?.turn_id ?? 0
+  const step = history.openStep()
+  const at = { turn_id, step: step?.step ?? turn?.steps ?? 0 }
+  // All calls of an answer are decided about before the first of them runs.
+  const none_ran = history.openCalls().some(({ call, begun }) => !begun && waited.includes(call.id))
+  const records = openCallRecords(history, at, { none_ran, notes })
   if (step) {
     const { step_id, answered, waits } = step
     const lost = answered || waits ? {} : { lost: true }

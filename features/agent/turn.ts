@@ -17,7 +17,7 @@ import { forStep, type Notice } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
 import { requestOf } from './request.ts'
 import type { PromptOutcome } from './service.ts'
-import { endRecords, interruptReason } from './turn-records.ts'
+import { endRecords, interruptReason, openCallRecords } from './turn-records.ts'
 import { noticeMessage, reminder, userMessage } from './user-message.ts'
 
 /** What a turn needs from its agent. */
@@ -189,6 +189,10 @@ export class Turn implements TurnPorts {
     deps.log.info(facts, failureLine(host, `attempt ${failed_attempt} of ${max_attempts} failed, the next one is in ${delay_ms} ms`, told))
     const loud = loudRetry({ failed_attempt, max_attempts, delay_ms, same }, deps.retryBaseMs)
     if (loud !== undefined) deps.operator.warn(facts, failureLine(host, loud, told))
+  }
+
+  openCalls(at: StepAt): readonly CoreRecord[] {
+    return openCallRecords(this.#agent.history, at)
   }
 
   told(): ReturnType<TurnPorts['told']> {

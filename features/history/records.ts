@@ -154,7 +154,9 @@ export const stepEnd = defineRecord(
     stream_ms: Type.Optional(Type.Number()),
     interrupted: Type.Optional(oneOf(['aborted', 'max_steps', 'error'], { description: 'the step did not come to its end' })),
     message: Type.Optional(Type.String({ description: 'why, for people' })),
-    lost: Type.Optional(Type.Boolean({ description: 'the process died while its texts came: they are in no message' })),
+    lost: Type.Optional(
+      Type.Boolean({ description: 'the process died while its texts came, or the disk refused them: they are in no message' })
+    ),
     retry: Type.Optional(
       Type.Object({
         failed_attempt: Count,

@@ -357,6 +357,31 @@ test('the last result of a step is one write with its end; those before it are t
   assert.deepEqual(order, ['tool.result', 'tool.result', 'turn.step.completed', 'turn.step.completed'])
 })
 
+test('a call whose result the disk refuses, and its step, have ended for clients, too, when it takes the end of the turn', async t => {
+  let full = false
+  let refused = 0
+  const history = historyOnDisk(records => {
+    full ||= records.some(record => record.type === 'tool.result')
+    if (!full || refused === 3) return
+    refused++
+    throw new AppError(PersistenceFailed)
+  })
+  const agent = await startAgent(t, scriptedLlm(toolCalls({ id: 'c1', name: 'Echo' })), { history, packs: [echoRunner()] })
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  const told = agent.events.filter(({ type }) => ['tool.result', 'turn.step.interrupted', 'turn.ended'].includes(type))
+  assert.deepEqual(
+    told.map(({ type }) => type),
+    ['tool.result', 'turn.step.interrupted', 'turn.ended']
+  )
+  const [result, step, turn] = told.map(({ payload }) => payload as Record<string, unknown>)
+  assert.deepEqual([result?.toolCallId, result?.isError, result?.synthetic], ['c1', true, true])
+  assert.deepEqual([step?.reason, turn?.reason], ['error', 'failed'])
+  const { items } = (await agent.call(listMessages, { params: { session_id: agent.session_id } })).data
+  assert.match(JSON.stringify(items), /"tool_call_id":"c1"/)
+})
+
 test('a result that came last is on record although one before it was refused', async t => {
   let refuse = true
   const history = historyOnDisk(records => {
@@ -370,7 +395,7 @@ test('a result that came last is on record although one before it was refused', 
   await agent.settled(1)
 
   const results = (await wireOf(agent)).flatMap(record => (record.type === 'tool.result' ? [record.tool_call_id] : []))
-  assert.deepEqual(results, ['c2'])
+  assert.deepEqual(results, ['c2', 'c1'])
   assert.equal((await agent.call(readSession, { params: { session_id: agent.session_id } })).data.last_turn_reason, 'failed')
 })
 

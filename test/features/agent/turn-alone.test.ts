@@ -37,6 +37,7 @@ function fake(...replies: Reply[]) {
     closes: () => false,
     more: async () => false,
     retrying: () => undefined,
+    openCalls: () => [],
     told: () => undefined,
     describe: error => ({ code: 'internal', message: String(error), retryable: false })
   }
