@@ -30,9 +30,9 @@ export function addressOf(given: string, rule: AddressRule, base?: URL): URL {
   const url = new URL(given, base)
   if (!/^https?:$/.test(url.protocol)) throw new ToolRefusal(`Only http and https addresses can be read, not ${url.protocol}`)
   if (url.username !== '' || url.password !== '') throw new ToolRefusal('Addresses with a user name or password are not read.')
-  if (isRefusedLiteral(url, rule) || /(?:^|\.)localhost\.?$/.test(url.hostname)) throw privateRefusal(url)
+  url.hostname = url.hostname.replace(/\.+$/, '') // the same host, and to rules, too; an address may appear
+  if (isRefusedLiteral(url, rule) || /(?:^|\.)localhost$/.test(url.hostname)) throw privateRefusal(url)
   url.hash = ''
-  url.hostname = url.hostname.replace(/\.$/, '') // the same host, and to rules, too
   return url
 }
 

@@ -62,11 +62,12 @@ test('rules with an argument judge tools of tasks by the task or what they look 
     ['TaskOutput', { task_id: 'bash-12345678' }],
     ['WaitFor', { timeout: 1 }],
     ['FetchURL', { url: 'https://site.invalid./a' }],
+    ['FetchURL', { url: 'https://site.invalid../a' }],
     ['TaskList', {}]
   ])
   assert.deepEqual(
     results.map(({ output }) => /forbids/.test(output)),
-    [true, true, true, true, false]
+    [true, true, true, true, true, false]
   )
 })
 

@@ -53,6 +53,7 @@ test('redirects are followed, each one judged like the first address', async t =
   const bad = [
     `http://127.0.0.2:${port}/0`,
     `http://localhost:${port}/0`,
+    `http://127.0.0.2..:${port}/0`,
     `http://[::1]:${port}/0`,
     'http://10.0.0.1/',
     'file:///etc/passwd',
@@ -72,11 +73,13 @@ test('redirects are followed, each one judged like the first address', async t =
 test('this machine and private networks are refused in every spelling', async t => {
   const urls = [
     'http://127.0.0.2/',
+    'http://127.0.0.2../',
     'http://2130706434/',
     'http://0x7f.2/',
     'http://0/',
     'http://localhost/',
     'http://a.localhost./',
+    'http://localhost../',
     'http://[::]/',
     'http://[::1]/',
     'http://[::ffff:127.0.0.2]/',
