@@ -117,15 +117,25 @@ const parameter = /([?&#;]([\w.~%-]{1,60})=)([^&#;\s]*)/g
  */
 export function restoreUrls(stored: string, given: string): string {
   const known = [...stored.matchAll(address)]
+  // What is an address as a whole goes where its parser says, which leaves out line breaks and takes a quote for a part of the host.
+  const target = hostOf(given)
   return given.replace(address, (whole, scheme: string, user: string | undefined, host: string, rest: string) => {
     const from = known.find(one => `${one[1]}${one[3]}`.toLowerCase() === `${scheme}${host}`.toLowerCase())
-    if (!from) return whole
+    if (!from || (target !== undefined && target !== hostOf(`${from[1]}${from[3]}`))) return whole
     const keys = new Map([...(from[4] ?? '').matchAll(parameter)].map(([, , name, value]) => [name, value]))
     const filled = rest.replace(parameter, (part: string, head: string, name: string, value: string) =>
       value === '' && isSecretParameter(name) ? head + (keys.get(name) ?? '') : part
     )
     return scheme + (user ?? from[2] ?? '') + host + filled
   })
+}
+
+/** Scheme and host of a text that is an address; undefined: it is none. */
+function hostOf(text: string): string | undefined {
+  const address = text.trim()
+  if (!URL.canParse(address)) return undefined
+  const { protocol, host } = new URL(address)
+  return `${protocol}//${host}`
 }
 
 function apply(list: readonly Rule[], line: string): string {

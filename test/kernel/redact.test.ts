@@ -96,4 +96,6 @@ test('a URL that was changed as it is shown gets its credentials back, for its o
     'https://h:8.other/'
   ]
   for (const other of others) assert.equal(restoreUrls(stored, other), other)
+  for (const other of ['https://h\n.other/', 'https://h",.other/', 'https:other/#https://h/?api_key='])
+    assert.equal(restoreUrls('https://u:p@h/?api_key=a', other), other)
 })

@@ -34,4 +34,7 @@ test('a replace with the URL as it is shown, or changed behind its host, keeps i
   assert.equal(await replace('https://models.example/v2'), 'https://me:LEAK-1@models.example/v2')
   assert.equal(await replace('https://you:other@models.example/v2?api_key=b'), 'https://you:other@models.example/v2?api_key=b')
   assert.equal(await replace('https://other.example/v2?api_key='), 'https://other.example/v2?api_key=')
+  await replace(url)
+  const elsewhere = 'https://models.example\n.other.example/v2?api_key='
+  assert.equal(await replace(elsewhere), elsewhere)
 })
