@@ -257,9 +257,9 @@ export class AgentLog {
   #head(): HistoryRecord[] {
     if (!this.#started) {
       this.#started = true
-      const given = this.#ports.given()
+      const written = this.#ports.written()
       const metadata = { type: 'metadata', protocol_version: protocolVersion, created_at: this.#ports.now().getTime() }
-      return given && given.seq >= toldEvents ? [metadata, told.of({ at: 0, ...given })] : [metadata]
+      return written && written.seq >= toldEvents ? [metadata, told.of({ at: 0, ...written })] : [metadata]
     }
     const behind = this.#end - this.#checkpointAt
     const { bytes, share } = this.#ports.checkpoints ?? { bytes: checkpointBytes, share: checkpointShare }

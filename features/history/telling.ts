@@ -22,7 +22,7 @@ export class Telling {
   #queue: TellingEntry[] = []
   #last: ToldUpTo | undefined
   #recorded: number
-  #recordedSeq: number
+  #recordedMark: Mark | undefined
 
   /** `given`: the last number of the event journal; `written`: the last one on disk. `last`: what the records say. */
   constructor(given: () => Mark | undefined, written: () => Mark | undefined, last: ToldUpTo | undefined) {
@@ -30,7 +30,7 @@ export class Telling {
     this.#written = written
     this.#last = last
     this.#recorded = last?.at ?? 0
-    this.#recordedSeq = last?.seq ?? 0
+    this.#recordedMark = last
   }
 
   /** Where the records end whose mark is on record. */
@@ -40,7 +40,8 @@ export class Telling {
 
   /** Events of the session since the mark that is on record. */
   get since(): number {
-    return (this.#given()?.seq ?? 0) - this.#recordedSeq
+    const { seq = 0, epoch } = this.#given() ?? {}
+    return this.#recordedMark?.epoch === epoch ? seq - (this.#recordedMark?.seq ?? 0) : seq
   }
 
   get last(): ToldUpTo | undefined {
@@ -76,7 +77,7 @@ export class Telling {
     this.#advance()
     if (!this.#last || this.#last.at <= this.#recorded) return undefined
     this.#recorded = this.#last.at
-    this.#recordedSeq = this.#last.seq
+    this.#recordedMark = this.#last
     return this.#last
   }
 

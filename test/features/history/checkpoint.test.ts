@@ -258,6 +258,26 @@ test('how far events were told is on record when the event journal has them on d
   assert.equal(marks(log).at(-1), 1, 'a journal that began anew')
 })
 
+test('an agent that is new to a session with many events has on record how far these are on disk', async () => {
+  const log = memoryLog()
+  const { it, ports } = journal()
+  Object.assign(it, { given: 600, written: 520 })
+  await (await openHistory(log, { ...ports, events })).append(said('a'))
+  assert.deepEqual(marks(log), [520])
+})
+
+test('marks of how far events were told come again in a journal of events that began anew', async () => {
+  const log = memoryLog()
+  const { it, ports } = journal()
+  Object.assign(it, { given: 5000, written: 5000 })
+  const history = await openHistory(log, { ...ports, events })
+  await history.append(said('a'))
+  Object.assign(it, { epoch: 'anew', given: 500, written: 500 })
+  await history.append(said('b'))
+  await history.append(said('c'))
+  assert.equal(marks(log).at(-1), 500)
+})
+
 test('writes that get on disk at once are told in their order, whoever takes longer to do it', async () => {
   const told: unknown[] = []
   const history = await openHistory(memoryLog(), { events, tell: event => void told.push(event.payload.id) })
