@@ -5,6 +5,7 @@ import type { Llm, ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { meansTool } from '../tools/index.ts'
 import { type AgentProfile, defaultProfile } from './extension-points.ts'
+import { builtinProfiles } from './prompt/profile.ts'
 import type { AgentSettings } from './service.ts'
 
 export const settingsRecord = defineRecord(
@@ -78,10 +79,11 @@ class ToolLimits {
     this.#profile = profile
   }
 
-  /** Names and globs of the agent's setting and its profile. */
+  /** Names and globs of the agent's setting and of its profile, where a user wrote it. */
   get entries(): readonly string[] {
     const { tools = none, disallowed_tools = none } = this.#profile ?? {}
-    return [...this.disabled, ...tools, ...disallowed_tools]
+    const isOurs = builtinProfiles.some(profile => profile === this.#profile)
+    return isOurs ? this.disabled : [...this.disabled, ...tools, ...disallowed_tools]
   }
 
   /** What is refused follows from these. */

@@ -238,3 +238,12 @@ test('who names no tool in a list of tools is told so once, with the one that ma
   await talk.turn([], { disabled_tools: ['Write', 'Elsewhere'] })
   assert.match(warned()[1]?.message ?? '', /: .*Elsewhere/)
 })
+
+test('a profile of the program that lists tools of packs that are not there is no mistake of the user', async t => {
+  const talk = await conversation(t, { packs: all => all.filter(({ name }) => name !== 'tools-web') })
+  await talk.turn([], { profile: 'explore' })
+  assert.deepEqual(
+    talk.events.filter(({ type }) => type === 'warning'),
+    []
+  )
+})
