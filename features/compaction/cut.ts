@@ -122,7 +122,8 @@ const cutMarkTokens = 10
 /** The beginning of a tool's result, where it is longer than so many tokens. */
 function withShortResult(message: LlmMessage, tokens: number): LlmMessage {
   if (message.role !== 'tool' || requestTokens(message) <= tokens) return message
-  const most = Math.max(0, Math.floor(tokens) - cutMarkTokens)
+  const texts = message.content.filter(({ type }) => type === 'text').length
+  const most = Math.max(0, Math.floor(tokens / texts) - cutMarkTokens)
   const short = (text: string) => (estimateText(text) > most ? `${textStart(text, most)}\n[cut here]` : text)
   return { ...message, content: message.content.map(part => (part.type === 'text' ? { ...part, text: short(part.text) } : part)) }
 }

@@ -124,6 +124,19 @@ test('results of tools that are too long together are cut: a summary of the step
   }
 })
 
+test('the texts of one result share what it may take', async () => {
+  const text = (letter: string) => ({ type: 'text' as const, text: letter.repeat(30_000) })
+  const messages: LlmMessage[] = [
+    said('go'),
+    { role: 'assistant', content: [{ type: 'tool_call', id: 'a', name: 'mcp__a__b', arguments: '{}' }] },
+    { role: 'tool', tool_call_id: 'a', name: 'mcp__a__b', content: ['x', 'y', 'z'].map(text), is_error: false }
+  ]
+  const overflow = failure({ code: 'context.overflow', status: 400, retryable: false })
+  const { sent, summary } = await asked(context(messages), overflow, overflow, 'good')
+  assert.ok('text' in summary)
+  assert.ok(JSON.stringify(sent.at(-1)).length < 0.6 * JSON.stringify(sent[0]).length, 'half of it is left')
+})
+
 test('an answer may take what the window has left, and 4096 tokens at least', async () => {
   const limit = async (context_tokens: number) => (await asked(context(one, { context_tokens }), 'good')).requests[0]?.max_output_tokens
   assert.deepEqual(await Promise.all([limit(0), limit(5_000), limit(9_000)]).then(all => all.slice(1)), [5_000, 4_096])
