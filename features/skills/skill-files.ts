@@ -121,7 +121,8 @@ export async function readSkill(file: string, origin: SkillOrigin, home: string,
   const { fields, body } = parsed ?? { fields: {}, body: text }
   const field = (...names: string[]) => fieldOf(fields, ...names)
   const name = named ?? String(field('name') ?? flat ?? '').trim()
-  if (named === undefined && !/^[^\s:/\\]{1,200}$/.test(name)) throw new Error('it has no name, or one with blanks, colons or slashes')
+  if (name === '') throw new Error('it has no name')
+  if (named === undefined && !/^\P{Cc}{1,200}$/u.test(name)) throw new Error('its name has several lines, or more than 200 characters')
   const description = String(field('description') ?? (flat === undefined ? '' : firstLine(body))).trim()
   if (description === '') throw new Error('it has no description')
   const type = String(field('type') ?? 'prompt')

@@ -30,10 +30,10 @@ export interface FrontMatter {
 
 /** Undefined: the text has none. Throws where it is no YAML, or no table. */
 export async function frontMatter(text: string): Promise<FrontMatter | undefined> {
-  const fenced = /^\uFEFF?---\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/.exec(text)
+  const fenced = /^\uFEFF?---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/.exec(text)
   if (!fenced) return undefined
   const { parse } = await import('yaml')
-  const fields: unknown = parse(fenced[1] ?? '', { maxAliasCount: 20 }) ?? {}
+  const fields: unknown = parse(fenced[1] ?? '', { maxAliasCount: 20, logLevel: 'error' }) ?? {}
   if (typeof fields !== 'object' || Array.isArray(fields)) throw new Error('its front matter is no table')
   return { fields: fields as Record<string, unknown>, body: text.slice(fenced[0].length) }
 }

@@ -257,6 +257,28 @@ test('a skill that the user called is the last prompt again when what came behin
   assert.equal((await scene.call(readSession, { params })).data.last_prompt, '/greet Ann')
 })
 
+test('a name may hold blanks, colons and slashes, and blanks may follow the line above the front matter', async t => {
+  const scene = await start(t)
+  const named = ['My Skill', 'ns:thing', 'a/b']
+  for (const [n, name] of named.entries()) await scene.skill(`.svc-code/skills/${n}/SKILL.md`, front(name).replace('---', '---  '))
+  assert.deepEqual(await scene.names(), ['a/b', 'My Skill', 'ns:thing', 'write-instructions', 'write-skill'])
+  for (const [n, name] of named.entries()) {
+    assert.deepEqual((await scene.activate(name)).data, { activated: true, skill_name: name })
+    await scene.settled(n + 1)
+  }
+})
+
+test('what a skill says that YAML has no tag for is no warning of the process', async t => {
+  const warned: Error[] = []
+  const listen = (warning: Error) => warned.push(warning)
+  process.on('warning', listen)
+  t.after(() => process.off('warning', listen))
+  const scene = await start(t)
+  await scene.skill('.svc-code/skills/loud/SKILL.md', '---\nname: loud\ndescription: !important do it\n---\n')
+  assert.ok((await scene.names()).includes('loud'))
+  assert.deepEqual(warned, [])
+})
+
 test('arguments that the text does not take follow it', async t => {
   const llm = scriptedLlm('done')
   const scene = await start(t, llm)
