@@ -7,11 +7,13 @@ export function splitArguments(args: string): string[] {
   return [...args.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(found => found[1] ?? found[2] ?? found[3] ?? '')
 }
 
-const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+/** No tag of the block begins or ends in it; what else stands there the model is to use as it is, such as in a message of a commit. */
+const untagged = (text: string) => text.replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+const attribute = (text: string) => untagged(text.replaceAll('&', '&amp;')).replaceAll('"', '&quot;')
 
 /**
  * Fills `$name` (declared arguments), `$ARGUMENTS[n]`, `$n` (from zero), `$ARGUMENTS`, `${SVC_SKILL_DIR}` and `${SVC_SESSION_ID}`, in one pass. What
- * is filled in is escaped as XML text. Where the text takes no arguments, those that were given follow it.
+ * is filled in has no tags. Of declared names the longest counts, so that `$file-$mode` is two of them. Where the text takes no arguments, those that were given follow it.
  */
 function expand(
   body: string,
@@ -22,30 +24,30 @@ function expand(
   let used = false
   const word = (index: number) => {
     used = true
-    return escaped(words[index] ?? '')
+    return untagged(words[index] ?? '')
   }
+  const declared = skill.arguments.toSorted((a, b) => b.length - a.length).join('|') || '(?!)'
   const text = body.replace(
-    /\$\{(SVC_SKILL_DIR|SVC_SESSION_ID)\}|\$ARGUMENTS\[(\d+)\]|\$ARGUMENTS\b|\$(\d+)|\$([A-Za-z_][\w-]*)/g,
-    (written, variable?: string, listed?: string, place?: string, name?: string) => {
+    new RegExp(`\\$\\{(SVC_SKILL_DIR|SVC_SESSION_ID)\\}|\\$ARGUMENTS\\[(\\d+)\\]|\\$ARGUMENTS\\b|\\$(\\d+)|\\$(${declared})(?!\\w)`, 'g'),
+    (_, variable?: string, listed?: string, place?: string, name?: string) => {
       if (variable === 'SVC_SKILL_DIR') return skill.dir
       if (variable === 'SVC_SESSION_ID') return session.id
       if (listed !== undefined) return word(Number(listed))
       if (place !== undefined) return word(Number(place))
       if (name === undefined) {
         used = true
-        return escaped(args)
+        return untagged(args)
       }
-      const index = skill.arguments.indexOf(name)
-      return index < 0 ? written : word(index)
+      return word(skill.arguments.indexOf(name))
     }
   )
-  return used || args.trim() === '' ? text : `${text}\n\nARGUMENTS: ${escaped(args)}`
+  return used || args.trim() === '' ? text : `${text}\n\nARGUMENTS: ${untagged(args)}`
 }
 
 /** What the model reads. */
 export function block(skill: Skill, body: string, call: SkillCall): string {
   const attributes = { name: skill.name, trigger: call.trigger, source: skill.source, dir: skill.dir, args: call.args ?? '' }
-  const written = Object.entries(attributes).map(([name, value]) => `${name}="${escaped(value)}"`)
+  const written = Object.entries(attributes).map(([name, value]) => `${name}="${attribute(value)}"`)
   const front =
     call.trigger === 'user-slash'
       ? `The user activated the ${skill.command ? 'command' : 'skill'} "${skill.name}". Follow it.`

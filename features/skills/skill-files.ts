@@ -167,8 +167,8 @@ const firstLine = (body: string) =>
     flatDescription
   )
 
-/** A list, or names between blanks. Numbers are places, not names. */
+/** A list, or names between blanks or commas. Numbers are places, not names. */
 function argumentNames(value: unknown): readonly string[] {
-  const names = typeof value === 'string' ? value.split(/\s+/) : Array.isArray(value) ? value.map(String) : []
+  const names = typeof value === 'string' ? value.split(/[\s,]+/) : Array.isArray(value) ? value.map(String) : []
   return names.map(name => name.trim()).filter(name => /^[A-Za-z_][\w-]*$/.test(name))
 }

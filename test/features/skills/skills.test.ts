@@ -192,7 +192,7 @@ test('an activation runs a turn with the text of the skill, its arguments filled
   assert.deepEqual((await scene.activate('GREET', { args: '"Ann & Bob" warmly' })).data, { activated: true, skill_name: 'greet' })
   await scene.settled(1)
   const sent = JSON.stringify(llm.requests[0]?.messages)
-  assert.match(sent, /Greet Ann &amp; Bob warmly\. First: Ann &amp; Bob\. All: &quot;Ann &amp; Bob&quot; warmly\. Cost: \$price\./)
+  assert.match(sent, /Greet Ann & Bob warmly\. First: Ann & Bob\. All: \\"Ann & Bob\\" warmly\. Cost: \$price\./)
   assert.ok(sent.includes(`In ${dirname(path)}.`))
   const [activated] = scene.of('skill.activated')
   const { activationId, ...facts } = activated ?? {}
@@ -255,6 +255,15 @@ test('a skill that the user called is the last prompt again when what came behin
   assert.equal((await scene.call(undoSession, { params, body: {} })).code, 0)
 
   assert.equal((await scene.call(readSession, { params })).data.last_prompt, '/greet Ann')
+})
+
+test('names of arguments that stand side by side, and others that begin like them, are told apart', async t => {
+  const llm = scriptedLlm('done')
+  const scene = await start(t, llm)
+  await scene.skill('.svc-code/skills/make.md', '---\narguments: file, mode file-kind\n---\n$file-$mode.ts $file-kind $files $file-x')
+  await scene.activate('make', { args: 'a b c' })
+  await scene.settled(1)
+  assert.match(JSON.stringify(llm.requests[0]?.messages), /\\na-b\.ts c \$files a-x\\n/)
 })
 
 test('a name may hold blanks, colons and slashes, and blanks may follow the line above the front matter', async t => {
