@@ -32,7 +32,9 @@ const errorFields = {
 
 /** Engine error of events; never a REST code. */
 export const ErrorInfo = named('EngineError', Type.Object(errorFields))
+export type ErrorInfo = Static<typeof ErrorInfo>
 
+/** Tokens that an agent has spent: of its present or last turn, and of its life. */
 export const AgentUsage = named(
   'AgentUsage',
   Type.Object({
@@ -41,7 +43,6 @@ export const AgentUsage = named(
     total: Type.Optional(TokenUsage)
   })
 )
-export type ErrorInfo = Static<typeof ErrorInfo>
 
 const durable = <P extends TObject>(type: string, summary: string, payload: P) =>
   defineEvent({ type, scope: 'session', durable: true, summary, payload })
