@@ -261,12 +261,14 @@ export class AgentLog {
       const metadata = { type: 'metadata', protocol_version: protocolVersion, created_at: this.#ports.now().getTime() }
       return written && written.seq >= toldEvents ? [metadata, told.of({ at: 0, ...written })] : [metadata]
     }
+    const isOld = this.#telling.since >= toldEvents
+    if (isOld) this.#telling.rest(this.#end)
     const behind = this.#end - this.#checkpointAt
     const { bytes, share } = this.#ports.checkpoints ?? { bytes: checkpointBytes, share: checkpointShare }
     const due = behind >= Math.max(bytes, share * this.#checkpointSize)
     if (due && this.#telling.idle) return [this.#checkpoint()]
-    const { recorded, since } = this.#telling
-    const mark = since >= toldEvents || this.#end - recorded >= (this.#ports.toldBytes ?? toldBytes) ? this.#telling.next() : undefined
+    const isDue = isOld || this.#end - this.#telling.recorded >= (this.#ports.toldBytes ?? toldBytes)
+    const mark = isDue ? this.#telling.next() : undefined
     return mark ? [told.of(mark)] : []
   }
 

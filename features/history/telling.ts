@@ -72,6 +72,12 @@ export class Telling {
     this.#queue = this.#queue.filter(each => each !== entry)
   }
 
+  /** While nothing waits to be told, what comes next is behind all that the event journal has on disk now. The records end at `end`. */
+  rest(end: number): void {
+    const written = this.#written()
+    if (this.idle && written) this.#last = { at: end, ...written }
+  }
+
   /** The mark to put on record; undefined when it has not moved. */
   next(): ToldUpTo | undefined {
     this.#advance()

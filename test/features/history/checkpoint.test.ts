@@ -266,6 +266,16 @@ test('an agent that is new to a session with many events has on record how far t
   assert.deepEqual(marks(log), [520])
 })
 
+test('an agent that rested while others of its session were told much has on record that its next events come behind that', async () => {
+  const log = memoryLog()
+  const { it, ports } = journal()
+  const history = await openHistory(log, { ...ports, events })
+  await history.append(said('a'))
+  Object.assign(it, { given: 1300, written: 1200 })
+  await history.append(said('b'))
+  assert.deepEqual(marks(log), [1200])
+})
+
 test('marks of how far events were told come again in a journal of events that began anew', async () => {
   const log = memoryLog()
   const { it, ports } = journal()
