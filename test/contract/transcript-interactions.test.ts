@@ -1,6 +1,6 @@
 /** Approvals and questions in the transcripts that clients follow, of whatever grade. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { type Baseline, Transcript } from '../../examples/client/transcript.ts'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
@@ -20,24 +20,34 @@ interface Op {
   readonly frame?: { readonly toolCallId?: string }
 }
 
-test('an interaction says who asks, and an undo that takes it out tells clients of every grade', async t => {
+/** A session, and a turn of it that asks the user, who dismisses the question; it answers the request when all of that is over. */
+async function start(t: TestContext) {
   const { home, place } = await crashScene(t, { model: busyModel, toml: 'default_permission_mode = "yolo"' })
   const { rest, connect } = await startTestKernel(t, { packs: await loadDefaultPacks(), home })
   const { id } = (await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }
   const session = `/api/v1/sessions/${id}`
   const watcher = await connect()
   await watcher.request('subscribe', { session_ids: [id] })
+  const asks = async () => {
+    await rest.json('POST', `${session}/prompts`, { content: [{ type: 'text', text: 'do:ask:a' }] })
+    const { payload } = await watcher.next('event.question.requested')
+    await rest.json('POST', `${session}/questions/${payload.question_id}:dismiss`)
+    await watcher.next('prompt.completed')
+    await watcher.next(({ type, payload: work }) => type === 'event.session.work_changed' && !work.busy)
+    return payload
+  }
+  return { rest, connect, id, session, asks }
+}
+
+test('an interaction says who asks, and an undo that takes it out tells clients of every grade', async t => {
+  const { rest, connect, id, session, asks } = await start(t)
   const grades = ['turn', 'block', 'delta']
   const clients = await Promise.all(grades.map(() => connect()))
   for (const [at, client] of clients.entries()) {
     assert.equal((await client.request('subscribe_v2', { session_id: id, transcript: { '*': grades[at]! } })).code, 0)
   }
 
-  await rest.json('POST', `${session}/prompts`, { content: [{ type: 'text', text: 'do:ask:a' }] })
-  const { payload } = await watcher.next('event.question.requested')
-  await rest.json('POST', `${session}/questions/${payload.question_id}:dismiss`)
-  await watcher.next('prompt.completed')
-  await watcher.next(({ type, payload: work }) => type === 'event.session.work_changed' && !work.busy)
+  const payload = await asks()
   const page = async () => (await rest.json('GET', `${session}/transcript?agent_id=main`)).data as { interactions: Shown[] }
   const [asked] = (await page()).interactions
   assert.equal(asked?.interactionId, payload.question_id)
@@ -59,21 +69,13 @@ test('an interaction says who asks, and an undo that takes it out tells clients 
 })
 
 test('an undo of a turn that a baseline lacks takes what its calls asked from clients that go by these', async t => {
-  const { home, place } = await crashScene(t, { model: busyModel, toml: 'default_permission_mode = "yolo"' })
-  const { rest, connect } = await startTestKernel(t, { packs: await loadDefaultPacks(), home })
-  const { id } = (await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }
-  const watcher = await connect()
-  await watcher.request('subscribe', { session_ids: [id] })
-  await rest.json('POST', `/api/v1/sessions/${id}/prompts`, { content: [{ type: 'text', text: 'do:ask:a' }] })
-  const { payload } = await watcher.next('event.question.requested')
-  await rest.json('POST', `/api/v1/sessions/${id}/questions/${payload.question_id}:dismiss`)
-  await watcher.next('prompt.completed')
+  const { rest, connect, id, asks } = await start(t)
+  await asks()
   const client = await connect()
   await client.request('subscribe_v2', { session_id: id, transcript: { main: 'block' } })
   const { snapshot } = (await client.next('transcript.reset')).payload
   assert.deepEqual([snapshot.items, snapshot.interactions.length], [[], 1])
 
-  await watcher.next(({ type, payload: work }) => type === 'event.session.work_changed' && !work.busy)
   assert.equal((await rest.json('POST', `/api/v1/sessions/${id}:undo`, { count: 1 })).code, 0)
 
   const isRemoval = ({ op, ids }: Op) => op === 'items.remove' && ids?.includes('t0')
@@ -84,16 +86,8 @@ test('an undo of a turn that a baseline lacks takes what its calls asked from cl
 })
 
 test('what was asked before a fork is of the session that shows it: of the source there, of the fork in a page and in a baseline', async t => {
-  const { home, place } = await crashScene(t, { model: busyModel, toml: 'default_permission_mode = "yolo"' })
-  const { rest, connect } = await startTestKernel(t, { packs: await loadDefaultPacks(), home })
-  const { id } = (await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }
-  const watcher = await connect()
-  await watcher.request('subscribe', { session_ids: [id] })
-  await rest.json('POST', `/api/v1/sessions/${id}/prompts`, { content: [{ type: 'text', text: 'do:ask:a' }] })
-  const { payload } = await watcher.next('event.question.requested')
-  await rest.json('POST', `/api/v1/sessions/${id}/questions/${payload.question_id}:dismiss`)
-  await watcher.next('prompt.completed')
-  await watcher.next(({ type, payload: work }) => type === 'event.session.work_changed' && !work.busy)
+  const { rest, connect, id, asks } = await start(t)
+  await asks()
 
   const fork = (await rest.json('POST', `/api/v1/sessions/${id}:fork`)).data as { id: string }
 

@@ -24,7 +24,6 @@ const idle = (scene: Started, turns: number) => {
     )
 }
 const params = ({ session_id }: Started) => ({ session_id })
-/** Texts of notifications in a request to the model. */
 
 test('a task in the background is told, listed and makes the session busy; its end starts a turn that hears of it', async t => {
   const llm = scriptedLlm('noted')
