@@ -1,7 +1,7 @@
 /** What an agent is bound to: settings, profile, model and the system prompt that follows from them. */
 import { AppError, nextPass, ValidationFailed } from '../../kernel/index.ts'
 import type { History, HistoryRecord } from '../history/index.ts'
-import type { ResolvedModel } from '../llm/index.ts'
+import { type ResolvedModel, windowOf } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { AgentDeps } from './deps.ts'
 import type { AgentProfile, PromptWarning } from './extension-points.ts'
@@ -104,8 +104,7 @@ export class AgentBinding {
     const { model: bound, thinking } = this.settings
     try {
       const model = this.model()
-      const max = model.max_input_size ?? model.max_context_size
-      return { max, effort: bound === undefined ? '' : this.#deps.llm.effort(model, thinking) }
+      return { max: windowOf(model), effort: bound === undefined ? '' : this.#deps.llm.effort(model, thinking) }
     } catch {
       return { max: undefined, effort: '' } // a status is told without it; the prompt that needs a model reports what is missing
     }

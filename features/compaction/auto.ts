@@ -2,10 +2,10 @@
 import { AppError } from '../../kernel/index.ts'
 import { type Agent, errorInfo, TurnFailure, type TurnInfo } from '../agent/index.ts'
 import { estimateText, type History, type Tracked } from '../history/index.ts'
-import type { LlmError, ResolvedModel } from '../llm/index.ts'
+import { type LlmError, type ResolvedModel, windowOf } from '../llm/index.ts'
 import { Beside } from './beside.ts'
 import { type CompactorPorts, compact } from './compactor.ts'
-import { isFull, isPressing, type Limits, observedWindow, windowOf, worthwhile } from './measure.ts'
+import { isFull, isPressing, type Limits, observedWindow, worthwhile } from './measure.ts'
 import { blocked, type CompactionState } from './records.ts'
 
 /** Refusals in a row of one step that are answered by a compaction. */

@@ -1,16 +1,10 @@
 /** When a context is too large. Pure. */
-import type { ResolvedModel } from '../llm/index.ts'
-
 export interface Limits {
   /** Share of the window; above it the context is made smaller. */
   readonly ratio: number
   /** Tokens that must be left for what comes; as many as the window or more: ignored. */
   readonly reserved: number
 }
-
-/** Largest input of the model in tokens. */
-export const windowOf = (model: Pick<ResolvedModel, 'max_input_size' | 'max_context_size'>): number =>
-  model.max_input_size ?? model.max_context_size
 
 /** Whether `used` tokens are too many for the window. */
 export function isFull(used: number, window: number, { ratio, reserved }: Limits): boolean {

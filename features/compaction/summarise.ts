@@ -1,8 +1,7 @@
 /** Asks the model for a summary, again with less where it cannot take or does not answer the whole. */
 import { pause, retryDelay } from '../agent/index.ts'
-import { isMedium, type Llm, type LlmError, type LlmMessage, type LlmRequest, type TokenUsage } from '../llm/index.ts'
+import { isMedium, type Llm, type LlmError, type LlmMessage, type LlmRequest, type TokenUsage, windowOf } from '../llm/index.ts'
 import { newest, sizeOf, withoutMedia, withoutOldest } from './cut.ts'
-import { windowOf } from './measure.ts'
 import { leftOut, summaryRequest } from './texts.ts'
 
 export interface SummaryPorts {

@@ -127,6 +127,10 @@ export interface ResolvedModel {
   readonly top_p?: number
 }
 
+/** Largest input of the model in tokens. */
+export const windowOf = (model: Pick<ResolvedModel, 'max_input_size' | 'max_context_size'>): number =>
+  model.max_input_size ?? model.max_context_size
+
 /** Why an answer ended; `paused`: the provider wants to be asked again, `other`: a reason that has no word here. */
 export type FinishReason = 'completed' | 'tool_calls' | 'truncated' | 'filtered' | 'paused' | 'other'
 

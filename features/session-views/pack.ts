@@ -3,7 +3,7 @@ import { definePack } from '../../kernel/index.ts'
 import { Agents, type InFlightTurn } from '../agent/index.ts'
 import { Histories } from '../history/index.ts'
 import { approvals, Interactions } from '../interactions/index.ts'
-import { Llm, totalCost } from '../llm/index.ts'
+import { Llm, totalCost, windowOf } from '../llm/index.ts'
 import { Messages } from '../messages/index.ts'
 import { Permissions } from '../permissions/index.ts'
 import { Sessions } from '../sessions/index.ts'
@@ -35,7 +35,7 @@ export default definePack({
     const defaultWindow = () => {
       try {
         const model = llm()?.resolve()
-        return model && (model.max_input_size ?? model.max_context_size)
+        return model && windowOf(model)
       } catch {
         return undefined // the prompt that needs a model reports what is missing
       }

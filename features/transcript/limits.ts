@@ -1,5 +1,5 @@
 /** What the configuration adds to the state of an agent: the window of its model, how much of it is used, how hard the model thinks. */
-import type { Llm } from '../llm/index.ts'
+import { type Llm, windowOf } from '../llm/index.ts'
 import type { Meta, Op } from './shapes.ts'
 
 type AgentMeta = NonNullable<Meta['agent']>
@@ -9,7 +9,7 @@ function limitsOf({ model, contextTokens, thinkingEffort }: AgentMeta, llm: Llm 
   if (model === undefined || !llm) return {}
   try {
     const resolved = llm.resolve(model)
-    const maxContextTokens = resolved.max_input_size ?? resolved.max_context_size
+    const maxContextTokens = windowOf(resolved)
     return {
       thinkingEffort: llm.effort(resolved, thinkingEffort),
       maxContextTokens,
