@@ -67,7 +67,7 @@ export interface StoppedSubagentListener {
 }
 export const StoppedSubagents = extensionPoint<StoppedSubagentListener>(
   'stopped-subagents',
-  undefined,
+  { stopped: 'notify' },
   { name: 'string', stopped: 'function' },
   { stopped: () => undefined }
 )

@@ -248,7 +248,7 @@ bothWays(hears, 'what was emitted before a pack is unloaded is heard, all of it 
   assert.deepEqual(JSON.parse(await readFile(join(kernel.home, 'heard.json'), 'utf8')), all)
 })
 
-// Plain functions, which a pack in a process of its own can contribute where a point says that they are awaited.
+// Plain functions, which a pack in a process of its own can contribute where a point says that they are awaited, or that nobody looks at their answer.
 const keeper = packFile(`
 import { invalid } from 'svc-code/kernel'
 import { AgentConfigHandlers, SessionChecks, Sessions } from 'svc-code/features/sessions'
@@ -256,6 +256,7 @@ import { CompactionNotes } from 'svc-code/features/compaction'
 import { OutboundHosts } from 'svc-code/features/llm'
 import { UndoFollowers } from 'svc-code/features/history'
 import { AgentRepairs } from 'svc-code/features/agent'
+import { StoppedSubagents } from 'svc-code/features/subagents'
 let open = true
 export default definePack({
   name: 'keeper',
@@ -266,6 +267,7 @@ export default definePack({
     ctx.contribute(OutboundHosts, { pack: 'keeper', hosts: () => [] })
     ctx.contribute(UndoFollowers, { name: 'u', undone() {} })
     ctx.contribute(AgentRepairs, { name: 'r', records: () => [] })
+    ctx.contribute(StoppedSubagents, { name: 's', stopped() {} })
   }
 })`)
 
