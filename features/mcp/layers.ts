@@ -17,6 +17,8 @@ export interface Entry {
   readonly plugin?: { readonly id: string; readonly name: string }
   /** Where its relative paths begin, and where it runs unless it says so; absolute. Undefined: the working directory. */
   readonly root?: string
+  /** Variables of its program besides those of its configuration. */
+  readonly env?: Readonly<Record<string, string>>
   /** Of a plugin: another text when its files are others. */
   readonly revision?: string
   /** Why it cannot be run, for people: `args expected array`. Its configuration is a stand-in then, and `given` what stands in the file. */
@@ -68,7 +70,8 @@ export async function readLayers(cwd: string | undefined, ports: LayerPorts): Pr
   }
   for (const { name, plugin_id, server, config, root, revision } of (await ports.plugins()?.mcpServers()) ?? []) {
     const plugin = { id: plugin_id, name: server }
-    entries.push({ name, ...understood(config), source: 'plugin', origin: plugin_id, mutable: false, plugin, root, revision })
+    const env = { SVC_CODE_HOME: ports.home, SVC_PLUGIN_ROOT: root } // as hooks of plugins have
+    entries.push({ name, ...understood(config), source: 'plugin', origin: plugin_id, mutable: false, plugin, root, env, revision })
   }
   return { entries, problems }
 }

@@ -76,7 +76,7 @@ function stdioTransport(
     program: program(entry),
     args: config.args ?? [],
     cwd: runDir(entry, cwd),
-    env: config.env ?? {},
+    env: { ...entry.env, ...config.env },
     messageChars: limits.messageBytes,
     messagesPerSecond: limits.messagesPerSecond,
     graceMs,

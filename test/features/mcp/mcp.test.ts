@@ -614,6 +614,19 @@ test('servers of a plugin come and go with it', async t => {
   assert.match(String(await said()), /not found|not there/)
 })
 
+test('a server of a plugin is told where the plugin and the home are, and may say otherwise', async t => {
+  const scene = await start(t, {})
+  const dir = await freshDir()
+  const server = { ...stdio('kit'), command: 'node' }
+  const mcpServers = { db: server, own: { ...server, env: { SVC_PLUGIN_ROOT: 'mine' } } }
+  await writeJson(join(dir, 'svc.plugin.json'), { name: 'kit', mcpServers })
+  assert.equal((await scene.call(installPlugin, { body: { source: dir } })).code, 0)
+  const [db, own] = await scene.run(['mcp__plugin-kit_db__env', {}], ['mcp__plugin-kit_own__env', {}])
+  const { SVC_PLUGIN_ROOT, SVC_CODE_HOME } = JSON.parse(String(db?.output))
+  assert.deepEqual([SVC_PLUGIN_ROOT, SVC_CODE_HOME], [join(scene.home, 'plugins', 'managed', 'kit'), scene.home])
+  assert.equal(JSON.parse(String(own?.output)).SVC_PLUGIN_ROOT, 'mine')
+})
+
 test('a plugin whose server cannot be understood is not installed, and one that came to be so keeps nobody from his servers', async t => {
   const scene = await start(t, { own: stdio('own') })
   const [dir, other] = [await freshDir(), await freshDir()]
