@@ -212,9 +212,10 @@ class Loader {
   }
 
   async #systemPrompt({ systemPrompt, systemPromptPath }: Static<typeof Manifest>): Promise<string | undefined> {
-    const given = systemPromptPath === undefined ? systemPrompt : await this.#file('systemPromptPath', systemPromptPath)
-    if (given === undefined || given.trim() === '') return undefined
-    if (Buffer.byteLength(given) <= promptBytes) return given.trim()
+    const file = systemPromptPath === undefined ? '' : await this.#file('systemPromptPath', systemPromptPath)
+    const given = [systemPrompt ?? '', file].map(part => part.trim()).filter(part => part !== '')
+    if (given.length === 0) return undefined
+    if (given.every(part => Buffer.byteLength(part) <= promptBytes)) return given.join('\n\n')
     this.#diagnostics.push({ severity: 'error', message: `systemPrompt: is larger than ${promptBytes} bytes` })
     return undefined
   }

@@ -28,6 +28,7 @@ const plugin = () =>
       sessionStart: { skill: 'welcome' },
       skillInstructions: 'Kit rules.',
       systemPrompt: 'Kit is here.',
+      systemPromptPath: './more.md',
       hooks: [
         {
           event: 'UserPromptSubmit',
@@ -40,6 +41,7 @@ const plugin = () =>
         absolute: { command: process.execPath }
       }
     }),
+    'more.md': '\nKit has more.\n',
     'skills/welcome.md': 'Welcome words.',
     'skills/other/SKILL.md': '---\nname: other\ndescription: Other\n---\nOther words.',
     'commands/ship.md': 'Ship $ARGUMENTS now.',
@@ -56,7 +58,7 @@ test('what a plugin brings is there at once in a session that runs, and gone whe
   assert.equal((await scene.install(await plugin())).data.commandCount, 2)
   await scene.prompt('with it')
   await scene.settled(2)
-  assert.match(String(llm.requests[1]?.system), /Kit is here\.[\s\S]*|welcome/)
+  assert.match(String(llm.requests[1]?.system), /Kit is here\.\n\nKit has more\./)
   const sent = JSON.stringify(llm.requests[1]?.messages)
   assert.match(sent, /Kit rules\.[\s\S]*Welcome words/)
   assert.match(sent, /kit was asked in .*plugins\/managed\/kit/)
