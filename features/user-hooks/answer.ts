@@ -28,9 +28,10 @@ function meaningOf({ code, stdout, stderr }: Result, event: HookEvent): HookAnsw
   if (code !== 0) return {}
   const text = stdout.trim()
   const json = objectOf(text)
-  if (!json) return text === '' ? {} : { message: text }
+  // An object of another kind is what the command has to say, such as the output of a program.
+  if (!json || !('message' in json || 'hookSpecificOutput' in json)) return text === '' || text === '{}' ? {} : { message: text }
   const specific = isObject(json.hookSpecificOutput) ? json.hookSpecificOutput : {}
-  const message = textOf(specific.message) ?? textOf(json.message)
+  const message = textOf(specific.message) ?? textOf(json.message) ?? textOf(specific.additionalContext)
   if (specific.permissionDecision === 'deny')
     return { block: textOf(specific.permissionDecisionReason) ?? message ?? noReason(event, 'denied') }
   return {

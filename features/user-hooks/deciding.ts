@@ -15,6 +15,10 @@ const STAGE = -150
 /** Characters of a tool's output that hooks get. */
 const OUTPUT_CHARS = 2000
 
+/** What is text of a message, or of a result. */
+export const textOf = (parts: readonly { readonly type: string }[]): string =>
+  parts.flatMap(part => ('text' in part && part.type === 'text' ? [String(part.text)] : [])).join('\n')
+
 export interface DecidingPorts {
   readonly rules: HookRules
   readonly runner: HookRunner
@@ -40,7 +44,7 @@ export function keepTapped(ctx: PackContext, { rules, runner, turns, tools }: De
     keep('prompt', ['UserPromptSubmit'], () =>
       ctx.tap(turns.beforePrompt, async ({ agent: { session }, content, origin, steered, signal, add }) => {
         if (!fromUser(origin)) return undefined
-        const prompt = content.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n')
+        const prompt = textOf(content)
         const fields = { prompt, is_steer: steered }
         const { blocked, messages } = await runner.ask({ event: 'UserPromptSubmit', session, subject: prompt, fields, signal })
         if (blocked.length > 0) return { event: 'UserPromptSubmit', reason: blocked.join('\n') }
@@ -64,8 +68,9 @@ export function keepTapped(ctx: PackContext, { rules, runner, turns, tools }: De
     keep('after', ['PostToolUse', 'PostToolUseFailure'], () =>
       ctx.tap(tools.after, (result, { call, args, env }) => {
         const { output, is_error } = result
-        const text = typeof output === 'string' ? output : output.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n')
-        const fields = { tool_name: call.name, tool_input: args, tool_call_id: call.id, tool_output: headOf(text, OUTPUT_CHARS) }
+        const tool_output = headOf(typeof output === 'string' ? output : textOf(output), OUTPUT_CHARS)
+        const failed = is_error ? { error: { message: tool_output } } : {}
+        const fields = { tool_name: call.name, tool_input: args, tool_call_id: call.id, tool_output, ...failed }
         runner.tell({ event: is_error ? 'PostToolUseFailure' : 'PostToolUse', session: env.agent.session, subject: call.name, fields })
         return result
       })

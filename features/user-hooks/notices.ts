@@ -7,11 +7,12 @@ import type { Session, Sessions } from '../sessions/index.ts'
 import { StoppedSubagents, subagentCompleted, subagentFailed, subagentSpawned, subagentStarted } from '../subagents/index.ts'
 import { taskStarted, taskTerminated } from '../tasks/index.ts'
 import type { HookEvent } from './contract.ts'
+import { textOf } from './deciding.ts'
 import type { HookRules } from './rules.ts'
 import type { HookRunner } from './runner.ts'
 
-/** Tools of open approvals: their end names none. */
-const ApprovalSlot = defineSlot('hook-approvals', (_session: Session) => new Map<string, string>())
+/** What open approvals are about: their end does not say it. */
+const ApprovalSlot = defineSlot('hook-approvals', (_session: Session) => new Map<string, { readonly tool_name: string }>())
 /** Profiles of subagents: their begin and end name none. */
 const ChildSlot = defineSlot('hook-subagents', (_session: Session) => new Map<string, string>())
 const HEARTBEAT_MS = 60_000
@@ -30,28 +31,34 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
     if (session) runner.tell({ event, session, subject, fields })
   }
 
-  ctx.on(promptQueued, ({ session_id, payload }) => tell('UserPromptQueued', session_id, '', { prompt_id: payload.promptId }))
-  ctx.on(turnStarted, ({ session_id, subject, payload }) =>
-    tell('TurnStarted', session_id, '', { agent_id: subject, turn_id: payload.turnId, prompt: payload.prompt ?? '' })
+  ctx.on(promptQueued, ({ session_id, payload: { promptId, content, queueLength } }) =>
+    tell('UserPromptQueued', session_id, '', { prompt_id: promptId, prompt: textOf(content), queue_length: queueLength })
+  )
+  ctx.on(turnStarted, ({ session_id, subject, payload: { turnId: turn_id, origin, prompt = '' } }) =>
+    tell('TurnStarted', session_id, '', { agent_id: subject, turn_id, origin_kind: origin.kind, prompt })
   )
   ctx.on(turnEnded, ({ session_id, subject, payload: { turnId: turn_id, reason, error, interruptReason } }) => {
-    if (interruptReason === 'user_cancelled') tell('Interrupt', session_id, '', { agent_id: subject, turn_id })
+    if (interruptReason === 'user_cancelled') tell('Interrupt', session_id, '', { agent_id: subject, turn_id, reason })
     const facts = { agent_id: subject, turn_id, error_type: error?.code ?? interruptReason, error_message: error?.message ?? '' }
     if (reason === 'failed') tell('StopFailure', session_id, String(facts.error_type), facts)
   })
-  ctx.on(approvalRequested, ({ session_id, payload: { approval_id, tool_name, tool_call_id, action } }) => {
-    if (!rules.has('PermissionRequest', 'PermissionResult')) return
-    sessions
-      .loaded(session_id ?? '')
-      ?.get(ApprovalSlot)
-      .set(approval_id, tool_name)
-    tell('PermissionRequest', session_id, tool_name, { approval_id, tool_name, tool_call_id, action })
-  })
+  ctx.on(
+    approvalRequested,
+    ({ session_id, subject, payload: { approval_id, turn_id, tool_name, tool_call_id, action, tool_input_display } }) => {
+      const facts = { approval_id, agent_id: subject, turn_id, tool_name, tool_call_id, action, display: tool_input_display }
+      if (!rules.has('PermissionRequest', 'PermissionResult')) return
+      sessions
+        .loaded(session_id ?? '')
+        ?.get(ApprovalSlot)
+        .set(approval_id, facts)
+      tell('PermissionRequest', session_id, tool_name, facts)
+    }
+  )
   ctx.on(approvalResolved, ({ session_id, payload: { approval_id, decision } }) => {
     const open = sessions.loaded(session_id ?? '')?.peek(ApprovalSlot)
-    const tool_name = open?.get(approval_id) ?? ''
+    const facts = open?.get(approval_id)
     open?.delete(approval_id)
-    tell('PermissionResult', session_id, tool_name, { approval_id, tool_name, decision })
+    tell('PermissionResult', session_id, facts?.tool_name, { approval_id, tool_name: '', ...facts, decision })
   })
   ctx.on(compactionStarted, ({ session_id, subject, payload: { trigger, instruction = '' } }) =>
     tell('PreCompact', session_id, trigger, { agent_id: subject, trigger, instruction })
@@ -90,11 +97,25 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
     stopped: ({ session, id }) => childOver(session.id, id, { status: 'cancelled', response: '' })
   })
   ctx.on(taskStarted, ({ session_id, payload: { info } }) =>
-    tell('TaskStarted', session_id, info.kind, { task_id: info.taskId, task_kind: info.kind, description: info.description })
+    tell('TaskStarted', session_id, info.kind, {
+      task_id: info.taskId,
+      task_kind: info.kind,
+      description: info.description,
+      detached: info.detached === true
+    })
   )
-  ctx.on(taskTerminated, ({ session_id, payload: { info } }) => {
+  ctx.on(taskTerminated, ({ session_id, subject, payload: { info } }) => {
     if (info.terminalNotificationSuppressed) return
-    const facts = { notification_type: `task.${info.status}`, task_id: info.taskId, task_kind: info.kind, message: info.description }
+    const facts = {
+      agent_id: subject,
+      notification_type: `task.${info.status}`,
+      task_id: info.taskId,
+      task_kind: info.kind,
+      message: info.description,
+      title: `Background task ${info.status}`,
+      body: info.description,
+      severity: info.status === 'completed' ? 'info' : 'warning'
+    }
     tell('Notification', session_id, facts.notification_type, facts)
   })
 

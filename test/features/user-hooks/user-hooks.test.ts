@@ -7,10 +7,11 @@ import { compactSession } from '../../../features/compaction/index.ts'
 import compaction from '../../../features/compaction/pack.ts'
 import { patchConfig } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
+import interactions from '../../../features/interactions/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
-import { archiveSession, createSession, readSession } from '../../../features/sessions/index.ts'
+import { archiveSession, createSession, readSession, updateProfile } from '../../../features/sessions/index.ts'
 import subagents from '../../../features/subagents/pack.ts'
 import tasks from '../../../features/tasks/pack.ts'
 import { ToolHooks } from '../../../features/tools/index.ts'
@@ -86,6 +87,9 @@ test('what the end of a command means: 0 allows and may say something, 2 blocks,
     [0, '', '', {}],
     [0, ' text \n', 'noise', { message: 'text' }],
     [0, '{ no json', '', { message: '{ no json' }],
+    [0, '{ "branch": "main" }\n', '', { message: '{ "branch": "main" }' }],
+    [0, '{}', '', {}],
+    [0, specific({ additionalContext: 'more' }), '', { message: 'more' }],
     [0, specific({ message: 'inner' }, { message: 'outer' }), '', { message: 'inner' }],
     [0, specific({ updatedInput: { a: 1 } }, { message: 'outer' }), '', { message: 'outer', input: { a: 1 } }],
     [0, specific({ permissionDecision: 'deny', message: 'why' }), '', { block: 'why' }],
@@ -375,7 +379,9 @@ test('hooks hear of what happens, also of the end of the server', async t => {
   ])
   const used = lines.find(({ hook_event_name }) => hook_event_name === 'PostToolUse')
   assert.deepEqual([used.tool_name, used.tool_input, used.tool_output], ['Bash', { command: 'echo hi' }, 'hi'])
-  assert.equal(lines.find(({ hook_event_name }) => hook_event_name === 'PostToolUseFailure').tool_output, '0'.repeat(2_000))
+  const failed = lines.find(({ hook_event_name }) => hook_event_name === 'PostToolUseFailure')
+  assert.deepEqual([failed.tool_output, failed.error], ['0'.repeat(2_000), { message: failed.tool_output }])
+  assert.equal(lines.find(({ hook_event_name }) => hook_event_name === 'TurnStarted').origin_kind, 'user')
 })
 
 test('a session that was there before is resumed; one that is archived does not begin again', async t => {
@@ -439,6 +445,34 @@ test('the end of an archived session is told once', async t => {
   assert.deepEqual(reasons, ['archive'])
 })
 
+test('hooks hear what is waiting: a prompt behind another one, and a call that is to be approved', async t => {
+  const log = join(await freshDir(), 'heard')
+  const rules = ['UserPromptQueued', 'PermissionRequest', 'PermissionResult', 'Interrupt'].map(event => ({
+    event,
+    command: `cat >> ${log}`
+  }))
+  const agent = await start(t, scriptedLlm(bash('echo hi'), 'done'), rules, [...everything, interactions])
+  const params = { session_id: agent.session_id }
+  await agent.call(updateProfile, { params, body: { agent_config: { permission_mode: 'manual' } } })
+  await agent.prompt('go')
+  await agent.waitFor(event => event.type === 'event.approval.requested')
+  await agent.prompt('then')
+  await agent.call(abortSession, { params })
+  await agent.settled(2)
+  await agent.kernel.stop()
+
+  const lines = (await readFile(log, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  const told = Object.fromEntries(lines.map(({ hook_event_name, ...facts }) => [hook_event_name, facts]))
+  assert.deepEqual([told.UserPromptQueued.prompt, told.UserPromptQueued.queue_length], ['then', 1])
+  const { agent_id, turn_id, tool_call_id, tool_name, display } = told.PermissionRequest
+  assert.deepEqual([agent_id, turn_id, tool_call_id, tool_name, display.command], ['main', 0, 'one', 'Bash', 'echo hi'])
+  const { decision, action } = told.PermissionResult
+  assert.deepEqual([decision, action, told.Interrupt.reason], ['cancelled', told.PermissionRequest.action, 'cancelled'])
+})
+
 test('hooks hear of subagents, tasks and their ends', async t => {
   const log = join(await freshDir(), 'heard')
   const events = ['SubagentStart', 'SubagentStop', 'TaskStarted', 'Notification']
@@ -465,6 +499,9 @@ test('hooks hear of subagents, tasks and their ends', async t => {
     [told.SubagentStart.agent_name, told.SubagentStop.status, told.Notification.notification_type],
     ['explore', 'completed', 'task.completed']
   )
+  const { agent_id, title, body, severity } = told.Notification
+  assert.deepEqual([agent_id, title, body, severity], ['main', 'Background task completed', 'a look', 'info'])
+  assert.equal(told.TaskStarted.detached, true)
 })
 
 test('hooks hear that an agent was ended by the abort of the turn that waited for it', async t => {
