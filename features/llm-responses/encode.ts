@@ -73,15 +73,16 @@ function encodeInput(request: LlmRequest): Item[] {
         const content = parts(message.content)
         return content.length > 0 ? [{ type: 'message', role: 'user', content }] : []
       }
-      if (message.role === 'assistant') return assistantItems(message, ids, first + index >= from)
+      if (message.role === 'assistant') return assistantItems(message, ids, first + index, first + index >= from)
       const output = message.content.some(isMedium) ? parts(message.content) : textOf(message.content)
       return [{ type: 'function_call_output', call_id: ids.of(message.tool_call_id), output }]
     })
   )
 }
 
-function assistantItems({ content }: AssistantMessage, ids: CallIds, thinks: boolean): Item[] {
-  const items = content.flatMap((part): Item[] => {
+/** `at`: number of the message in the conversation. */
+function assistantItems({ content }: AssistantMessage, ids: CallIds, at: number, thinks: boolean): Item[] {
+  const items = content.flatMap((part, place): Item[] => {
     switch (part.type) {
       case 'thinking':
         return thinks ? reasoningItem(part) : []
@@ -95,7 +96,7 @@ function assistantItems({ content }: AssistantMessage, ids: CallIds, thinks: boo
           }
         ]
       case 'text':
-        return part.text === '' ? [] : [messageItem(part)]
+        return part.text === '' ? [] : [messageItem(part, `msg_${at}_${place}`)]
       default:
         return [] // the model gives no pictures
     }
@@ -104,10 +105,21 @@ function assistantItems({ content }: AssistantMessage, ids: CallIds, thinks: boo
   return items.slice(0, items.findLastIndex(({ type }) => type !== 'reasoning') + 1)
 }
 
-/** Models that answer in phases lose the thread when a message comes back without its own. */
-function messageItem({ text, signature }: Extract<LlmContent, { type: 'text' }>): Item {
+/**
+ * With all fields that the protocol demands of an answer: strict servers refuse one without. The id is not the one that the provider gave,
+ * which binds a message to reasoning that may stay away. Models that answer in phases lose the thread when a message comes back without its
+ * own.
+ */
+function messageItem({ text, signature }: Extract<LlmContent, { type: 'text' }>, id: string): Item {
   const phase = readPhase(signature)
-  return { type: 'message', role: 'assistant', ...(phase !== undefined && { phase }), content: [{ type: 'output_text', text }] }
+  return {
+    type: 'message',
+    id,
+    role: 'assistant',
+    status: 'completed',
+    ...(phase !== undefined && { phase }),
+    content: [{ type: 'output_text', text, annotations: [] }]
+  }
 }
 
 /** Only reasoning that this protocol encrypted can be given back. */

@@ -14,10 +14,16 @@ test('a tool turn and the prompt after a restart carry encrypted reasoning, call
     summary: [{ type: 'summary_text', text }],
     encrypted_content
   })
-  const said = (text: string) => ({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] })
+  const said = (text: string, id: string) => ({
+    type: 'message',
+    id,
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text, annotations: [] }]
+  })
   const step = [
     reasoning('rs_0_0', 'let me see', 'enc-0-0'),
-    said('Looking. '),
+    said('Looking. ', 'msg_2_1'),
     ...[1, 2].map(x => ({ type: 'function_call', call_id: `call_${x}`, name: 'Echo', arguments: `{"x":${x}}` })),
     ...[1, 2].map(x => ({ type: 'function_call_output', call_id: `call_${x}`, output: `echo of ${x}` }))
   ]
@@ -27,7 +33,7 @@ test('a tool turn and the prompt after a restart carry encrypted reasoning, call
   assert.deepEqual(input(2), [
     ...step,
     reasoning('rs_1_0', 'I know', 'enc-1-0'),
-    said('It says hello.'),
+    said('It says hello.', 'msg_5_1'),
     { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'and now?' }] }
   ])
   assert.ok(items.some(item => item.content.some(part => part.type === 'thinking')))

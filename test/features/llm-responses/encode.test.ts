@@ -79,6 +79,29 @@ test('a text goes back with the phase that it was said in; texts of other protoc
   )
 })
 
+test('an answer goes back with every field that strict servers demand, under an id of its own', () => {
+  const say = (text: string) => ({ type: 'text', text }) as const
+  const items = input([
+    user('a'),
+    { role: 'assistant', content: [say('b'), toolCall('x'), say('c')] },
+    user('d'),
+    { role: 'assistant', content: [say('e')] }
+  ])
+  const answers = items.filter(({ role }) => role === 'assistant')
+
+  assert.deepEqual(
+    answers.map(({ id: _, ...rest }) => rest),
+    ['b', 'c', 'e'].map(text => ({
+      type: 'message',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text, annotations: [] }]
+    }))
+  )
+  assert.equal(new Set(answers.map(({ id }) => id)).size, 3)
+  for (const { id } of answers) assert.match(String(id), /^msg_\w{1,60}$/)
+})
+
 test('broken arguments go back as an empty object, long ids cut and still distinct', () => {
   const long = 'x'.repeat(80)
   const items = input([

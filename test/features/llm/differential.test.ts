@@ -153,6 +153,7 @@ for (const protocol of protocols) {
 
 const messageType = 'the type of a message may be left out; every other item names its own'
 const breakpoint = 'a session is asked again with the same beginning: it is read from the cache'
+const strictAnswer = 'servers that hold what comes to the types of the protocol refuse an answer without'
 const output = 'the keys that the API documents for the result of a function and for its failure'
 const callId = 'the id goes back only where the provider gave one: not every server of this wire knows the field'
 
@@ -161,6 +162,9 @@ const requests: Readonly<Record<PublicProtocol, Readonly<Record<string, string>>
   compat_chat: {},
   compat_responses: {
     '+input.0.type': messageType,
+    '+input.2.content.0.annotations': strictAnswer,
+    '+input.2.id': strictAnswer,
+    '+input.2.status': strictAnswer,
     '+input.2.type': messageType,
     '+input.7.type': messageType,
     '+tools.0.strict': 'absent means strict to some servers, and strict takes only schemas in which every property is required'
