@@ -115,7 +115,10 @@ export class ResponsesDecoder implements EventDecoder {
         // Some servers stream nothing and send everything with the last event.
         if (!this.#said)
           for (const [output_index, one] of listOf(response.output).entries()) this.#close(this.#at({ output_index }), recordOf(one), parts)
-        this.#reason = type === 'response.completed' ? 'completed' : text(recordOf(response.incomplete_details).reason) || 'incomplete'
+        // Some servers have one event for both ends; the response itself says which one it is.
+        this.#reason =
+          text(recordOf(response.incomplete_details).reason) ||
+          (type === 'response.completed' && response.status !== 'incomplete' ? 'completed' : 'incomplete')
         if (response.usage) this.#usage = usageOf(recordOf(response.usage))
         return true
     }

@@ -109,6 +109,24 @@ test('unknown reasons are other, and the last event ends the stream at once', as
   assert.deepEqual((await run()).at(-1), { type: 'finish', reason: 'other', raw_reason: 'tired', response_id: 'resp_0' })
 })
 
+test('a response that calls itself incomplete is so whatever its last event is called', async t => {
+  const ended = (response: object): readonly Step[] => [
+    { text: 'half' },
+    raw({ type: 'response.completed', response: { id: 'r', ...response } }),
+    { end: true }
+  ]
+  const { run } = await bench(t, [
+    ended({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }),
+    ended({ status: 'incomplete', incomplete_details: null }),
+    ended({ status: 'completed', incomplete_details: null })
+  ])
+
+  const reasons = []
+  for (let at = 0; at < 3; at++) reasons.push((await run()).flatMap(part => (part.type === 'finish' ? [part.reason] : [])))
+
+  assert.deepEqual(reasons.flat(), ['truncated', 'other', 'completed'])
+})
+
 test('failures in the stream have the class that their code names', async t => {
   const failed = (code: string, message = 'x') => [
     { text: 'half' },
