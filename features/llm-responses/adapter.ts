@@ -11,7 +11,7 @@ export function responsesAdapter(upstream: Upstream, limits?: StreamLimits): Llm
     needs_base_url: true,
     stream(request, signal) {
       const { model } = request
-      const decoder = new ResponsesDecoder()
+      const decoder = new ResponsesDecoder(model.name)
       const body = encode(request)
       return streamEvents(
         upstream,

@@ -12,7 +12,7 @@ import {
   stringOf as text,
   tokenCount
 } from '../llm/index.ts'
-import { writePhase, writeReplayData } from './replay-data.ts'
+import { writePhase, writePlain, writeReplayData } from './replay-data.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -23,6 +23,8 @@ interface OpenItem {
   said: boolean
   /** Summary parts that have begun. */
   summaries: number
+  /** Its reasoning came as it is, not as a summary of it. */
+  plain: boolean
   /** It has come whole. */
   over: boolean
 }
@@ -43,6 +45,7 @@ export function failureOf(event: object): unknown {
 /** Reads one response; made-up ids are `call_<hex>`. */
 export class ResponsesDecoder implements EventDecoder {
   readonly #ids: ResponseIds
+  readonly #model: string
   readonly #placed = new Map<unknown, OpenItem>()
   readonly #named = new Map<string, OpenItem>()
   #said = false
@@ -50,7 +53,9 @@ export class ResponsesDecoder implements EventDecoder {
   #reason: string | undefined
   #response_id: string | undefined
 
-  constructor(newId: () => string = () => `call_${randomUUID().replaceAll('-', '')}`) {
+  /** `model`: upstream name; plain reasoning goes back to it alone. */
+  constructor(model: string, newId: () => string = () => `call_${randomUUID().replaceAll('-', '')}`) {
+    this.#model = model
     this.#ids = new ResponseIds(newId)
   }
 
@@ -86,9 +91,12 @@ export class ResponsesDecoder implements EventDecoder {
         return
       }
       case 'response.reasoning_summary_text.delta':
-      case 'response.reasoning_text.delta':
-        this.#say(this.#at(fields), 'thinking', delta, parts)
+      case 'response.reasoning_text.delta': {
+        const open = this.#at(fields)
+        open.plain ||= type === 'response.reasoning_text.delta'
+        this.#say(open, 'thinking', delta, parts)
         return
+      }
       case 'response.function_call_arguments.delta':
         this.#argue(this.#at(fields), delta, parts)
         return
@@ -146,7 +154,7 @@ export class ResponsesDecoder implements EventDecoder {
     const placed = this.#placed.get(place)
     const known = this.#named.get(id) ?? (placed && fits(placed) ? placed : undefined)
     if (known) return known
-    const open: OpenItem = { said: false, summaries: 0, over: false }
+    const open: OpenItem = { said: false, summaries: 0, plain: false, over: false }
     this.#placed.set(place, open)
     if (id !== '') this.#named.set(id, open)
     return open
@@ -182,10 +190,15 @@ export class ResponsesDecoder implements EventDecoder {
       if (!open.said) this.#say(open, 'text', texts(item.content).join(''), parts)
       if (open.said && text(item.phase) !== '') parts.push({ type: 'text', text: '', signature: writePhase(text(item.phase)) })
     } else if (item.type === 'reasoning') {
-      if (!open.said) this.#say(open, 'thinking', texts(item.summary).join('\n\n') || texts(item.content).join(''), parts)
+      if (!open.said) {
+        const summary = texts(item.summary).join('\n\n')
+        open.plain = summary === ''
+        this.#say(open, 'thinking', summary || texts(item.content).join(''), parts)
+      }
+      const id = text(item.id)
       const encrypted_content = text(item.encrypted_content)
-      if (encrypted_content !== '')
-        parts.push({ type: 'thinking', text: '', signature: writeReplayData({ id: text(item.id), encrypted_content }) })
+      if (encrypted_content !== '') parts.push({ type: 'thinking', text: '', signature: writeReplayData({ id, encrypted_content }) })
+      else if (open.plain && open.said) parts.push({ type: 'thinking', text: '', signature: writePlain({ model: this.#model, id }) })
     }
   }
 }

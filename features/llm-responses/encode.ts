@@ -17,7 +17,7 @@ import {
   videoNotice,
   withoutRefused
 } from '../llm/index.ts'
-import { readPhase, readReplayData } from './replay-data.ts'
+import { readPhase, readPlain, readReplayData } from './replay-data.ts'
 
 type Item = Record<string, unknown>
 type AssistantMessage = Extract<LlmMessage, { role: 'assistant' }>
@@ -67,25 +67,36 @@ const grown = new GrowingWire<Item>()
 
 function encodeInput(request: LlmRequest): Item[] {
   const from = thinkingFrom(request)
-  return grown.of(request.messages, { key: '', marks: [from] }, (share, first, ids) =>
+  const { name } = request.model
+  return grown.of(request.messages, { key: name, marks: [from] }, (share, first, ids) =>
     share.flatMap((message, index): Item[] => {
       if (message.role === 'user') {
         const content = parts(message.content)
         return content.length > 0 ? [{ type: 'message', role: 'user', content }] : []
       }
-      if (message.role === 'assistant') return assistantItems(message, ids, first + index, first + index >= from)
+      if (message.role === 'assistant')
+        return assistantItems(message, { ids, at: first + index, model: name, thinks: first + index >= from })
       const output = message.content.some(isMedium) ? parts(message.content) : textOf(message.content)
       return [{ type: 'function_call_output', call_id: ids.of(message.tool_call_id), output }]
     })
   )
 }
 
-/** `at`: number of the message in the conversation. */
-function assistantItems({ content }: AssistantMessage, ids: CallIds, at: number, thinks: boolean): Item[] {
+interface Sent {
+  readonly ids: CallIds
+  /** Number of the message in the conversation. */
+  readonly at: number
+  /** Upstream name of the model that gets the message. */
+  readonly model: string
+  /** Its reasoning goes back. */
+  readonly thinks: boolean
+}
+
+function assistantItems({ content }: AssistantMessage, { ids, at, model, thinks }: Sent): Item[] {
   const items = content.flatMap((part, place): Item[] => {
     switch (part.type) {
       case 'thinking':
-        return thinks ? reasoningItem(part) : []
+        return thinks ? reasoningItem(part, model) : []
       case 'tool_call':
         return [
           {
@@ -122,8 +133,13 @@ function messageItem({ text, signature }: Extract<LlmContent, { type: 'text' }>,
   }
 }
 
-/** Only reasoning that this protocol encrypted can be given back. */
-function reasoningItem({ text, signature }: Extract<LlmContent, { type: 'thinking' }>): Item[] {
+/** Reasoning of this protocol: encrypted, or the plain text of the same model, which some servers demand back with its calls. */
+function reasoningItem({ text, signature }: Extract<LlmContent, { type: 'thinking' }>, model: string): Item[] {
+  const plain = readPlain(signature)
+  if (plain) {
+    if (plain.model !== model || text === '') return []
+    return [{ type: 'reasoning', ...(plain.id && { id: plain.id }), summary: [], content: [{ type: 'reasoning_text', text }] }]
+  }
   const replay = readReplayData(signature)
   if (!replay) return []
   const { id, encrypted_content } = replay

@@ -22,6 +22,6 @@ llmAdapterFaults({
   protocol: 'compat_responses',
   pack: llmResponses,
   wire: responsesWire,
-  decoder: () => new ResponsesDecoder(),
+  decoder: () => new ResponsesDecoder('m'),
   failureOf
 })
