@@ -1,6 +1,6 @@
 /** The model list of a provider (`GET {base_url}/models`), read into what an alias record states. */
 import { headOf, yieldToLoop } from '../../kernel/index.ts'
-import { recordOf, stringOf } from '../llm/index.ts'
+import { listOf, recordOf, stringOf } from '../llm/index.ts'
 import { MAX_MODELS } from './contract.ts'
 import { FetchProblem } from './fetch.ts'
 import { isModelName, isText, saysEmbedding } from './names.ts'
@@ -87,8 +87,11 @@ const sizes = [
   'context_window',
   'max_context_length',
   'max_context_size',
+  'context_size',
   'max_input_tokens',
   'inputTokenLimit',
+  'context_window.context_length',
+  'metadata.context_length',
   'top_provider.context_length',
   'limit.context',
   'limits.max_context_window_tokens',
@@ -99,7 +102,13 @@ const sizes = [
 ].map(path => path.split('.'))
 
 function contextOf(item: Table): number | undefined {
-  return sizes.map(path => path.reduce<unknown>((at, key) => recordOf(at)[key], item)).find(isSize)
+  return sizes.map(path => path.reduce<unknown>((at, key) => recordOf(at)[key], item)).find(isSize) ?? leastOf(item.providers)
+}
+
+/** Of several servers behind one model any may be asked. */
+function leastOf(providers: unknown): number | undefined {
+  const told = listOf(providers).map(one => recordOf(one).context_length)
+  return told.filter(isSize).sort((a, b) => a - b)[0]
 }
 
 /** Kinds of models that no turn can be asked of. */

@@ -178,7 +178,11 @@ test('lists of real servers are read, whatever they call the window, and models 
       { id: 'd', capabilities: { limits: { max_context_window_tokens: 4000 } } },
       { id: 'e', model_spec: { availableContextTokens: 5000 } },
       { id: 'f', meta: { n_ctx: 6000, n_ctx_train: 7000 } },
-      { id: 'g', context_length: 0, max_model_len: null, context_window: 7000 }
+      { id: 'g', context_length: 0, max_model_len: null, context_window: 7000 },
+      { id: 'h', context_size: 8000 },
+      { id: 'i', metadata: { context_length: 9000 } },
+      { id: 'j', context_window: { context_length: 10000 } },
+      { id: 'k', providers: [{ context_length: 12000 }, { context_length: 11000 }, { provider: 'x' }] }
     ]
   }
   const { url } = await listServer(t, ({ path }) => lists[path] ?? 404)
@@ -202,7 +206,7 @@ test('lists of real servers are read, whatever they call the window, and models 
       ['local/m', 8192, 'tool_use'],
       ['mistral/m', 32000, 'image_in'],
       ['mistral/n', 32000, 'image_in tool_use'],
-      ...[...'abcdefg'].map((id, at) => [`others/${id}`, 1000 * (at + 1), 'tool_use'])
+      ...[...'abcdefghijk'].map((id, at) => [`others/${id}`, 1000 * (at + 1), 'tool_use'])
     ]
   )
 })
