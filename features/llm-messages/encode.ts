@@ -13,7 +13,6 @@ import {
   objectSchema,
   samplingOf,
   thinkingFrom,
-  videoNotice,
   withoutRefused
 } from '../llm/index.ts'
 import { type Family, familyOf } from './names.ts'
@@ -115,10 +114,11 @@ function toolUse({ id, name, arguments: text }: LlmCallPart, ids: CallIds): Bloc
   return { type: 'tool_use', id: ids.of(id), name: callName(name), input: argumentsObject(text) }
 }
 
-/** Text and images; the wire refuses empty texts. */
+/** Text, images and videos; the wire refuses empty texts. */
 function plainBlocks(part: Exclude<LlmContent, { type: 'thinking' }>): Block[] {
   if (part.type === 'text') return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text }]
-  if (part.type === 'video') return [{ type: 'text', text: videoNotice }]
+  // Not in the protocol's own document; servers of models that take videos take them so.
+  if (part.type === 'video') return [{ type: 'video', source: inline(part.media_type, part.data) }]
   return [{ type: 'image', source: part.type === 'image' ? inline(part.media_type, part.data) : sourceOf(part.url) }]
 }
 

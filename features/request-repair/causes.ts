@@ -5,7 +5,7 @@ import type { LlmError, LlmRequest } from '../llm/index.ts'
 export type Cause = 'media' | 'form' | 'thinking' | 'reasoning'
 
 const image =
-  /(image|media|picture)[\s\S]*(decod|invalid|not (a )?valid|unsupported|not supported|could not|cannot|corrupt|exceed|too (large|big|small))|(invalid|unsupported|not support|found that support|unknown variant|could not (process|decode|identify)|cannot (process|decode|identify))[\s\S]*(image|media[ _]type)/
+  /(image|media|picture)[\s\S]*(decod|invalid|not (a )?valid|unsupported|not supported|could not|cannot|corrupt|exceed|too (large|big|small))|(invalid|unsupported|not support|found that support|unknown variant|could not (process|decode|identify)|cannot (process|decode|identify))[\s\S]*(image|media[ _]type)|input tag 'video'/
 const order =
   /roles? (must|should) (be )?alternat|alternat\w* (user|roles)|(consecutive|multiple) (user|assistant|system)|(incorrect|unexpected) role|after the (optional )?system message|call id was .* must be/
 const form = [

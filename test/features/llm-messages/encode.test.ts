@@ -110,6 +110,14 @@ test('a failed result with an image is not marked as failed: the wire takes text
   assert.match(JSON.stringify(block), /The tool call failed.*image\/png/)
 })
 
+test('a video is a block like an image, in a prompt and in a result', () => {
+  const video = { type: 'video', media_type: 'video/mp4', data: 'AAAA' } as const
+  const block = { type: 'video', source: { type: 'base64', media_type: 'video/mp4', data: 'AAAA' } }
+  const [prompt, , results] = messages([{ role: 'user', content: [text('see'), video] }, calling('a'), result('a', video)])
+
+  assert.deepEqual(prompt?.content[1], { ...block, ...cached })
+  assert.deepEqual(results?.content[0]?.content, [block])
+})
 test('an image at a data address goes inline', () => {
   const [first] = messages([{ role: 'user', content: [{ type: 'image_url', url: 'data:image/webp;base64,AA==' }] }])
 

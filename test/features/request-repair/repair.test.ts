@@ -58,12 +58,13 @@ test('a request that is too large goes out again with the two most recent images
   assert.equal(types().filter(type => type === 'turn.step.started').length, 3)
 })
 
-test('an image that the provider cannot read is left out', async t => {
+test('an image or a video that the provider cannot read is left out', async t => {
   const refusals: readonly [status: number, words: string][] = [
     [400, 'Could not process image'],
     [400, 'messages.0.content.1.image.source: Unsupported image type'],
     [400, 'Invalid base64 image_url: cannot decode'],
     [400, 'unknown variant `image_url`, expected `text`'],
+    [400, "messages.0.content.1: Input tag 'video' found using 'type' does not match any of the expected tags: 'text'"],
     [404, 'No endpoints found that support image input'],
     [500, 'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj']
   ]
