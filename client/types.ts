@@ -1246,6 +1246,11 @@ export interface Config {
     disabled?: string[]
     [k: string]: unknown
   }
+  identity: {
+    /** One line */
+    name?: string
+    [k: string]: unknown
+  }
   cron: {
     disabled?: boolean
     noJitter?: boolean
@@ -1538,6 +1543,9 @@ export interface ConfigPatch {
       | null
   } | null
   default_permission_mode?: ('manual' | 'yolo' | 'auto') | null
+  identity?: {
+    name?: string | null
+  } | null
   cron?: {
     disabled?: boolean | null
     noJitter?: boolean | null

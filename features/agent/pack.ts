@@ -1,6 +1,6 @@
 /** Wires agents: their engines as slots, turn hooks, events, settings fields, recovery on load and the end of turns on shutdown. */
 import { definePack, defineSlot, oneOf, Type } from '../../kernel/index.ts'
-import { Config, loopControlSection, tokenCountingSection } from '../config/index.ts'
+import { Config, ConfigSections, loopControlSection, tokenCountingSection } from '../config/index.ts'
 import { Histories, HistoryStates } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
 import { Llm } from '../llm/index.ts'
@@ -18,6 +18,7 @@ import { lastEndState } from './last-end.ts'
 import { noticeState } from './notices.ts'
 import { profilesOf } from './profiles.ts'
 import { dateInjector } from './prompt/environment.ts'
+import { identitySection } from './prompt/identity.ts'
 import { tellRecords } from './record-events.ts'
 import { Agents } from './service.ts'
 import { endTurnsAtStop, followSessions, showApprovals, tellLengths } from './session-life.ts'
@@ -62,9 +63,10 @@ export default definePack({
       default: 60_000,
       description: 'how long a tap of turnEnd may hold up the next turn'
     }),
-    product: Type.String({ default: 'svc-code', description: 'name the agent gives itself' })
+    product: Type.String({ default: 'svc-code', description: 'name the agent gives itself, unless `identity.name` of the user is another' })
   }),
   setup(ctx, { sessions, histories, llm, runner, config, interactions }) {
+    ctx.contribute(ConfigSections, identitySection)
     const hooks = createTurnHooks()
     const injectors = ctx.collect(StepInjectors)
     const blocks = ctx.collect(PromptBlocks)
@@ -96,7 +98,15 @@ export default definePack({
       injectors,
       facts,
       profiles,
-      prompt: { home: ctx.home, product: ctx.config.product, blocks, now: ctx.now, accounts: ctx, blockMs: ctx.config.block_ms },
+      prompt: {
+        home: ctx.home,
+        product: ctx.config.product,
+        named: () => config()?.get(identitySection).name,
+        blocks,
+        now: ctx.now,
+        accounts: ctx,
+        blockMs: ctx.config.block_ms
+      },
       loop: () => {
         const { max_steps_per_turn = 0, max_attempts_per_step = 10 } = config()?.get(loopControlSection) ?? {}
         return { max_steps: max_steps_per_turn, max_attempts: Math.max(1, max_attempts_per_step) }

@@ -69,6 +69,8 @@ const closing = 'Stay with the task until it is done or you need the user. Do wh
 export interface PromptPorts {
   readonly home: string
   readonly product: string
+  /** What the user calls it instead. */
+  readonly named: () => string | undefined
   readonly blocks: Collection<PromptBlock>
   readonly now: () => Date
   readonly accounts: Accounts
@@ -89,7 +91,7 @@ export interface SystemPrompt {
 export async function promptBasis(
   agent: AgentHost,
   profile: AgentProfile,
-  { home, blocks, accounts, blockMs }: PromptPorts
+  { home, named, blocks, accounts, blockMs }: PromptPorts
 ): Promise<string> {
   const basisOf = async ({ pack, item: block }: Contribution<PromptBlock>) => {
     const what = `basis of prompt block ${block.name}`
@@ -102,7 +104,7 @@ export async function promptBasis(
     }
   }
   const having = blocks.entries().filter(({ item }) => item.basis)
-  const parts = await Promise.all([takesSystemFile(agent, profile) ? systemFileStamp(home) : '', ...having.map(basisOf)])
+  const parts = await Promise.all([takesSystemFile(agent, profile) ? systemFileStamp(home) : '', named() ?? '', ...having.map(basisOf)])
   const basis = parts.filter(part => part !== '').join('\n')
   return basis === '' ? '' : createHash('sha256').update(basis).digest('hex').slice(0, 32)
 }
@@ -110,10 +112,11 @@ export async function promptBasis(
 /** The text for an agent. A block that fails is left out. Rejects when the file of a custom prompt cannot be read. */
 export async function renderPrompt(agent: AgentHost, profile: AgentProfile, ports: PromptPorts): Promise<SystemPrompt> {
   const { cwd } = agent.session
+  const product = ports.named() ?? ports.product
   const template = profile.prompt ?? (takesSystemFile(agent, profile) ? await readSystemFile(ports.home) : undefined)
   const [listing, git] = await Promise.all([listDirectory(cwd), gitState(cwd)])
   const blocks: { order: number; text: string }[] = [
-    { order: 100, text: [identity(ports.product), profile.role].filter(Boolean).join('\n\n') },
+    { order: 100, text: [identity(product), profile.role].filter(Boolean).join('\n\n') },
     { order: 200, text: [rules, coding, context].join('\n\n') },
     { order: 300, text: environment(cwd, listing, git) },
     { order: 500, text: closing }
@@ -142,7 +145,7 @@ export async function renderPrompt(agent: AgentHost, profile: AgentProfile, port
     .join('\n\n')
   if (template === undefined) return { text, warnings, failed }
   const now = localDate(ports.now())
-  const own = { product_name: ports.product, role_additional: profile.role, reply_style_guide: style, cwd, cwd_listing: listing, os, now }
+  const own = { product_name: product, role_additional: profile.role, reply_style_guide: style, cwd, cwd_listing: listing, os, now }
   const filled = fillTemplate(template, { ...own, ...variables, base_prompt: text })
   return { text: filled, warnings, failed, ...(/\$\{now\}/.test(template) ? { date: now } : {}) }
 }

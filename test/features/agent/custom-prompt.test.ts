@@ -3,6 +3,8 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { AgentProfiles, PromptBlocks, TurnHooks } from '../../../features/agent/index.ts'
+import { patchConfig } from '../../../features/config/index.ts'
+import config from '../../../features/config/pack.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { inEachDisguise } from '../../helpers/disguises.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
@@ -52,6 +54,24 @@ test('SYSTEM.md stands in place of the prompt, with its variables filled in, unt
   })
   const warnings = agent.events.filter(event => event.type === 'warning').map(event => (event.payload as { code: string }).code)
   assert.deepEqual(warnings, Array(5).fill('system-prompt-refresh-failed'))
+})
+
+test('the agent calls itself as identity.name says, from the turn on that begins behind a change', async t => {
+  const home = await freshDir()
+  const file = join(home, 'config.toml')
+  await writeFile(file, '[identity]\nname = "Ada"\n')
+  const llm = scriptedLlm('one', 'two', 'three')
+  const agent = await startAgent(t, llm, { home, packs: [config] })
+  const turn = async (count: number) => {
+    await agent.prompt('go')
+    await agent.settled(count)
+    return llm.requests.at(-1)?.system ?? ''
+  }
+  assert.match(await turn(1), /^You are Ada, /)
+  await agent.call(patchConfig, { body: { identity: { name: 'Eve' } } })
+  assert.match(await turn(2), /^You are Eve, /)
+  await writeFile(join(home, 'SYSTEM.md'), template('$product_name here'))
+  assert.equal(await turn(3), 'Eve here')
 })
 
 test('SYSTEM.md is for the default profile; a profile with a prompt of its own has that', async t => {
