@@ -13,11 +13,6 @@ const Manifest = Type.Object(
   {
     name: text,
     version: Type.Optional(text),
-    description: Type.Optional(text),
-    keywords: Type.Optional(Type.Array(text)),
-    homepage: Type.Optional(text),
-    license: Type.Optional(text),
-    author: Type.Optional(Type.Union([text, Type.Object({ name: text, email: Type.Optional(text) }, { additionalProperties: true })])),
     interface: Type.Optional(Type.Object({ displayName: Type.Optional(text) }, { additionalProperties: true })),
     skills: Type.Optional(Paths),
     agents: Type.Optional(Paths),

@@ -91,6 +91,13 @@ test('files that begin with a byte order mark are read as any others', async t =
   assert.deepEqual([data.state, data.hookCount], ['ok', 1])
 })
 
+test('what a manifest says for marketplaces alone keeps nobody from the plugin, whatever its shape', async t => {
+  const scene = await start(t)
+  const facts = { description: ['a'], keywords: 'a, b', homepage: null, license: { type: 'MIT' }, author: { email: 'a@b.c' } }
+  const { code, data } = await scene.install(await directory(manifest('notes', facts)))
+  assert.deepEqual([code, data?.state], [0, 'ok'])
+})
+
 test('an unknown action and a bare id are refused', async t => {
   const { rest } = await start(t)
   for (const path of ['/api/v1/plugins/notes:purge', '/api/v1/plugins/notes']) {
