@@ -1,5 +1,15 @@
 /** Where the two chat completions wires differ: plain `compat_chat` and `svc` with its extensions. */
-import { callName, canThink, holdsThinking, keptWith, type LlmRequest, type LlmTool, objectSchema, typedSchema } from '../llm/index.ts'
+import {
+  callName,
+  canThink,
+  holdsThinking,
+  keptWith,
+  type LlmRequest,
+  type LlmTool,
+  objectSchema,
+  type ResolvedModel,
+  typedSchema
+} from '../llm/index.ts'
 import { plainSchema } from './schema.ts'
 
 /** What one of the two wires does in its own way. */
@@ -9,6 +19,8 @@ export interface Dialect {
   readonly reasoning_key: string | undefined
   /** Request fields that say how hard to think. */
   thinking(request: LlmRequest): Readonly<Record<string, unknown>>
+  /** An answer without reasoning goes back with the field for it, too. */
+  blank(request: LlmRequest): boolean
   /** The fields of `thinking` say that the model must not think. */
   off(request: LlmRequest): boolean
   /** Output limit in tokens of a request that names none; undefined: the upstream decides. */
@@ -33,6 +45,7 @@ export const compatChat: Dialect = {
     // Some servers refuse reasoning in the history when the request itself does not ask for any.
     return holdsThinking(messages) ? { reasoning_effort: 'medium' } : {}
   },
+  blank: () => false,
   off: ({ effort, model }) => effort === 'off' && model.off_effort !== undefined,
   limit: ({ model }) => model.max_output_size,
   limitKey: name => (completionLimitFamilies.some(family => family.test(name)) ? 'max_completion_tokens' : 'max_tokens'),
@@ -43,6 +56,8 @@ export const compatChat: Dialect = {
   callName
 }
 
+const keptThinking = ({ thinking_keep = 'all' }: ResolvedModel): string => thinking_keep
+
 /** A `thinking` object, the output limit always named, schemas without what only describes them. */
 export const svc: Dialect = {
   protocol: 'svc',
@@ -50,9 +65,11 @@ export const svc: Dialect = {
   thinking({ effort, model }) {
     if (!canThink(model)) return {}
     if (effort === 'off') return { thinking: { type: 'disabled' } }
-    const keep = model.thinking_keep ?? 'all'
+    const keep = keptThinking(model)
     return { thinking: { type: 'enabled', ...(effort !== 'on' && effort !== '' && { effort }), ...(keep !== 'off' && { keep }) } }
   },
+  // Who is to keep all reasoning refuses calls without any: of another model, or from before the model was asked to think.
+  blank: ({ effort, model }) => canThink(model) && effort !== 'off' && keptThinking(model) === 'all',
   off: ({ effort }) => effort === 'off',
   limit: ({ model, context_tokens = 0 }) => model.max_output_size ?? model.max_context_size - context_tokens,
   limitKey: () => 'max_completion_tokens',

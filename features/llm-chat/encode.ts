@@ -69,9 +69,10 @@ const grown = new GrowingWire<WireMessage>()
 const systems = new WeakMap<LlmMessage, WireMessage>()
 
 function encodeMessages(request: LlmRequest, dialect: Dialect, reasoning_key: string | undefined): WireMessage[] {
-  const { system, messages, model, replayed_thinking, blank_thinking = false } = request
+  const { system, messages, model, replayed_thinking } = request
+  const blank = request.blank_thinking || dialect.blank(request)
   const from = thinkingFrom(request)
-  const form = { key: JSON.stringify([dialect.protocol, model.name, reasoning_key, replayed_thinking, blank_thinking]), marks: [from] }
+  const form = { key: JSON.stringify([dialect.protocol, model.name, reasoning_key, replayed_thinking, blank]), marks: [from] }
   const wire = grown.of(messages, form, (share, first, ids) => {
     const out: WireMessage[] = []
     let images: LlmContent[] = []
@@ -89,7 +90,7 @@ function encodeMessages(request: LlmRequest, dialect: Dialect, reasoning_key: st
         continue
       }
       flushImages()
-      const sent = { ids, dialect, model: model.name, reasoning_key, thinks: at >= from, blank: blank_thinking }
+      const sent = { ids, dialect, model: model.name, reasoning_key, thinks: at >= from, blank }
       if (message.role === 'user') out.push({ role: 'user', content: userContent(message.content) })
       else out.push(assistantMessage(message, { ...sent, signs: replayed_thinking === undefined || at >= from }))
     }

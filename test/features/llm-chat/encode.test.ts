@@ -291,6 +291,20 @@ test('a system prompt that was rendered anew goes out, also in front of the same
   assert.deepEqual(systems, ['first', 'second', 'second'])
 })
 
+test('svc: as long as all reasoning is kept, an answer without any has the field for it, too', () => {
+  const history: LlmMessage[] = [user('a'), { role: 'assistant', content: [{ type: 'text', text: 'b' }, toolCall('c')] }]
+  const field = (dialect: typeof svc, effort: string, change: object = {}) => {
+    const body = encode(llmRequest({ ...model, ...change }, { messages: history, effort }), dialect, 'reasoning_content')
+    return (body.messages as Record<string, unknown>[]).at(-1)?.reasoning_content
+  }
+
+  assert.equal(field(svc, 'on'), ' ')
+  assert.equal(field(svc, 'off'), undefined)
+  assert.equal(field(svc, 'on', { thinking_keep: 'off' }), undefined)
+  assert.equal(field(svc, 'on', { capabilities: [] }), undefined)
+  assert.equal(field(compatChat, 'high'), undefined)
+})
+
 test('svc is told what to keep of earlier thinking, unless the configuration keeps none', () => {
   const thinking = (thinking_keep?: string) =>
     encode(llmRequest({ ...model, ...(thinking_keep ? { thinking_keep } : {}) }, { effort: 'high' }), svc, undefined).thinking
