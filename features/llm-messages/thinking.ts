@@ -13,13 +13,17 @@ export interface Thinking {
 
 const nothing: Thinking = { fields: {}, betas: [], on: false }
 
-/** `limit` is the output limit of the request in tokens; a budget takes at most three quarters of it. */
-export function thinkingOf({ model, effort }: LlmRequest, family: Family, limit: number): Thinking {
+/**
+ * `limit` is the output limit of the request in tokens; a budget takes at most three quarters of it. What a server does not know is asked for
+ * neither in the body nor in the header.
+ */
+export function thinkingOf({ model, effort, left_out = [] }: LlmRequest, family: Family, limit: number): Thinking {
   if (family.thinks === 'never') return nothing
   const able = family.known || canThink(model)
   const disabled: Thinking = able ? { ...nothing, fields: { thinking: { type: 'disabled' } } } : nothing
   if (effort === 'off' || effort === '') return disabled
-  const keep = keepOf(model.thinking_keep, family)
+  const keep = left_out.includes('context_management') ? { fields: {}, betas: [] } : keepOf(model.thinking_keep, family)
+  const interleaved = left_out.includes('interleaved-thinking') ? [] : [betas.interleaved]
   const named = Object.hasOwn(budgets, effort) ? budgets[effort]! : undefined
   if (model.adaptive_thinking ?? (family.thinks === 'adaptive' || named === undefined)) {
     const thinking = { type: 'adaptive', display: 'summarized' }
@@ -27,7 +31,7 @@ export function thinkingOf({ model, effort }: LlmRequest, family: Family, limit:
   }
   const budget_tokens = Math.min(named ?? budgets.high!, Math.floor(limit * 0.75))
   if (budget_tokens < SMALLEST_BUDGET) return disabled
-  return { fields: { thinking: { type: 'enabled', budget_tokens }, ...keep.fields }, betas: [betas.interleaved, ...keep.betas], on: true }
+  return { fields: { thinking: { type: 'enabled', budget_tokens }, ...keep.fields }, betas: [...interleaved, ...keep.betas], on: true }
 }
 
 /**

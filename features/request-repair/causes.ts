@@ -15,7 +15,8 @@ const form = [
   /(text|content)[\s\S]*(must (not be|be non-?)|cannot be|is) ?empty|(empty|whitespace)[\s\S]*(text|content)|must contain non-whitespace/
 ]
 const reasoning = /reasoning_content[\s\S]*(missing|must be passed)|missing[\s\S]*reasoning_content/
-const thinking = /signature|thinking.? blocks?|redacted_thinking|encrypted[ _]content|reasoning.? item|item .* of type .?reasoning|thought/
+const thinking =
+  /signature|thinking.? blocks?|redacted_thinking|encrypted[ _]content|reasoning.? item|item .* of type .?reasoning|item with id .?rs_|thought/
 
 /** Fields that servers know or do not, and how they call them. Not among them is what the user asked for: that he has to hear of. */
 const fields: readonly (readonly [field: string, name: RegExp])[] = [
@@ -25,7 +26,9 @@ const fields: readonly (readonly [field: string, name: RegExp])[] = [
   ['max_completion_tokens', /(?<![\w.])max_?completion_?tokens/],
   ['max_output_tokens', /(?<![\w.])max_?output_?tokens/],
   ['metadata', /(?<![\w.])metadata/],
-  ['context_management', /(?<![\w.])context_management/],
+  // By the name of the field, or of what the header asks for it with.
+  ['context_management', /(?<![\w.])context[_-]management/],
+  ['interleaved-thinking', /interleaved-thinking/],
   ['reasoning.summary', /reasoning(\.| )summar/],
   ['messages.reasoning', /messages\b.*[^\w]reasoning(_content|_details)?\b|property 'reasoning(_content|_details)?'/],
   ['reasoning_effort', /(?<![\w.])reasoning_?effort/]

@@ -216,6 +216,28 @@ for (const [wire, body, refused, instead] of fields) {
   })
 }
 
+test('what a server does not know in the header of the messages wire is asked for no more, neither there nor in the body', async t => {
+  const unexpected = (...names: string[]) =>
+    `Unexpected value(s) ${names.map(name => `\`${name}\``).join(', ')} for the \`anthropic-beta\` header.`
+  const refusing: Script = (_, __, { headers }) => {
+    const names = String(headers['anthropic-beta'] ?? '').split(',')
+    return names[0] === '' ? [{ text: 'done' }] : [{ status: 400, body: messagesWire.failure(400, unexpected(...names)) }]
+  }
+  const { upstream, ended, ask } = await bench(t, refusing, overKnown)
+
+  await ask('hello')
+
+  assert.deepEqual(
+    upstream.requests.map(({ headers, body, path }) => [headers['anthropic-beta'], 'context_management' in body, path.includes('beta')]),
+    [
+      ['interleaved-thinking-2025-05-14,context-management-2025-06-27', true, true],
+      ['context-management-2025-06-27', true, true],
+      [undefined, false, false]
+    ]
+  )
+  assert.equal(ended()[0]?.reason, 'completed')
+})
+
 test('a field that a server refuses to two agents at a time is left out for both', () => {
   const forms = refusedFields(() => undefined)
   const model = { base_url: 'http://x', protocol: 'compat_chat', name: 'm' }
