@@ -17,11 +17,12 @@ const overflow = new RegExp(
     'range of input length',
     'too large for model',
     'inputs.? tokens \\+ .*must be',
-    'too many (input )?tokens'
+    'too many (input )?tokens',
+    'prompt ?超长'
   ].join('|')
 )
 const exhausted =
-  /insufficient[ _](quota|balance|credit|funds)|exceeded[ _](your )?current[ _]quota|quota[ _](has been )?exhausted|billing|credit balance|out of credits|account .*suspended|reached your specified .*usage limit/
+  /insufficient[ _](quota|balance|credit|funds)|exceeded[ _](your )?current[ _]quota|quota[ _](has been )?exhausted|billing|credit balance|out of credits|account .*suspended|reached your specified .*usage limit|余额不足|欠费/
 const filtered = /content[ _](filter|management|policy)|safety (system|filter)|high[ _]risk|flagged/
 /** Words that promise another answer later: of a limit that passes, whatever else they mention. */
 const passing = /per[ -](second|sec|minute|min|hour|day)\b|\b[rt]p[ms]\b|try(ing)? again|retry|please wait|wait (and|before|a )|later/

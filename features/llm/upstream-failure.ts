@@ -12,10 +12,16 @@ export interface UpstreamFailure {
   readonly kind: string
 }
 
-/** The error in an object that a server sent where an answer belongs: its `error`, or itself when it says that it is one. */
+/** The error in an object that a server sent where an answer belongs: its `error`, itself when it says that it is one, or its status. */
 export function errorIn(value: object): unknown {
-  const { error, type, object } = recordOf(value)
+  const { error, type, object, base_resp } = recordOf(value)
+  if (base_resp && !error) return failedStatus(recordOf(base_resp))
   return error || (type === 'error' || object === 'error' ? value : undefined)
+}
+
+/** Some servers put a status into every answer; 0 is success. */
+function failedStatus({ status_code, status_msg }: Readonly<Record<string, unknown>>): unknown {
+  return status_code ? { code: status_code, message: status_msg } : undefined
 }
 
 /** Of a body: JSON, or the beginning of a text. */

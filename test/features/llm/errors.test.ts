@@ -24,6 +24,10 @@ for (const { who, status, body, means } of providerErrors) {
   })
 }
 
+test('the status of an answer that went well is no error', () => {
+  assert.equal(errorIn({ choices: [], base_resp: { status_code: 0, status_msg: '' } }), undefined)
+})
+
 const refusal = (message: string, code?: string) => JSON.stringify({ error: { message, type: 'invalid_request_error', code } })
 
 test('a prompt beyond the window is one, in the words of every server', () => {

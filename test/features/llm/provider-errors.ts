@@ -237,6 +237,28 @@ export const providerErrors: readonly ProviderError[] = [
     body: chat('You exceeded your current token quota: org-1 0, please check your account balance', 'exceeded_current_quota_error'),
     means: 'quota'
   },
+  {
+    who: 'no balance, told in the status of an answer',
+    body: { id: 'x', choices: null, base_resp: { status_code: 1008, status_msg: 'insufficient balance' } },
+    means: 'quota'
+  },
+  {
+    who: 'too many requests, told in the status of an answer',
+    body: { id: 'x', choices: null, base_resp: { status_code: 1002, status_msg: 'rate limit' } },
+    means: 'rate'
+  },
+  {
+    who: 'no balance, in Chinese',
+    status: 429,
+    body: { error: { code: '1113', message: '余额不足或无可用资源包,请充值。' } },
+    means: 'quota'
+  },
+  {
+    who: 'a prompt beyond the window, in Chinese',
+    status: 400,
+    body: { error: { code: '1261', message: 'Prompt 超长' } },
+    means: 'overflow'
+  },
   { who: 'no balance', status: 402, body: chat('Insufficient Balance', 'unknown_error', 'invalid_request_error'), means: 'quota' },
   {
     who: 'a gateway without credits',
