@@ -121,7 +121,8 @@ export class Kernel {
         this.hub.setSubject(this.#subject)
         this.hooks.packState.call(name, state)
       },
-      remount: () => this.#remount()
+      remount: () => this.#remount(),
+      settled: () => this.#points.forgetAway()
     })
     const contexts: ContextParts = {
       storage: this.#storage,

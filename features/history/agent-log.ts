@@ -6,6 +6,7 @@ import { AppError, type Logger, type LogPositions, type LogStore, yieldToLoop } 
 import { SessionBusy } from '../sessions/index.ts'
 import { logId, protocolVersion } from './contract.ts'
 import { type HistoryRecord, lookersOf, looksAt, type StateSpec, type Tracked } from './define.ts'
+import { Held } from './held.ts'
 import { Live } from './live-state.ts'
 import { isMessage } from './message.ts'
 import { checkpoint, told } from './records.ts'
@@ -35,6 +36,10 @@ export interface AgentLogPorts {
   /** The events of a record, from the first of the states as it was before. */
   readonly draft: (record: HistoryRecord, before: unknown) => readonly EventDraft[]
   readonly tell: (draft: EventDraft) => void
+  /** Who tells it is away, and comes back. */
+  readonly away?: ((draft: EventDraft) => boolean) | undefined
+  /** Events wait for that from now on: `release` tells those whose time has come, and answers whether others still wait. */
+  readonly waits?: ((release: () => boolean) => void) | undefined
   /** The event journal: the last number given out, and the last one on disk. */
   readonly given: () => Mark | undefined
   readonly written: () => Mark | undefined
@@ -65,6 +70,7 @@ export class AgentLog {
   #unwritten: (readonly HistoryRecord[])[] = []
   readonly #writes = new Set<Promise<unknown>>()
   readonly #order = new TellingOrder()
+  readonly #held: Held
   /** Records that got on disk while others before them did not: their events are made again. By position. */
   readonly #redrafts = new Map<number, (events: readonly EventDraft[]) => void>()
   #started = false
@@ -77,6 +83,7 @@ export class AgentLog {
   constructor(ports: AgentLogPorts) {
     this.#ports = ports
     this.#telling = new Telling(ports.given, ports.written, undefined)
+    this.#held = new Held(ports)
     for (const spec of ports.states) this.#add(new Live(spec))
   }
 
@@ -98,9 +105,18 @@ export class AgentLog {
     return { after: mark, events }
   }
 
+  /** Tells an event that an earlier process, or activation, kept to itself. */
+  tell(draft: EventDraft): void {
+    this.#held.tell(draft)
+  }
+
   /** Everything on record is told now. */
   allTold(): void {
-    if (this.#started) this.#telling.done(this.#telling.begin(), this.#end)
+    if (this.#started) this.#told(this.#telling.begin(), this.#end)
+  }
+
+  #told(entry: ReturnType<Telling['begin']>, end: number): void {
+    this.#held.behind(() => this.#telling.done(entry, end))
   }
 
   /**
@@ -190,8 +206,8 @@ export class AgentLog {
         this.#order.speak(turn)
         const to = Math.min(batch.length, head.length + count)
         if (next === to) return
-        for (; next < to; next++) for (const draft of drafts[next] ?? []) this.#ports.tell(draft)
-        if (next === batch.length) this.#telling.done(telling, end)
+        for (; next < to; next++) for (const draft of drafts[next] ?? []) this.#held.tell(draft)
+        if (next === batch.length) this.#told(telling, end)
       }
     }
   }
@@ -199,6 +215,7 @@ export class AgentLog {
   /** Puts on record how far events were told, so that the next opening need not look for them. */
   async close(): Promise<void> {
     await this.settled()
+    this.#held.drop()
     const mark = this.#ports.writable && !this.#doubtful ? this.#telling.next() : undefined
     try {
       if (mark) await this.#ports.log.append(logId, { ...told.of(mark), time: this.#ports.now().getTime() } as { type: string })

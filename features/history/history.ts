@@ -246,7 +246,7 @@ export class AgentHistory implements History {
       }
       for (const draft of untold.events) {
         if (isTold(draft, left.get(draft.type)) || !journaled) this.#ports.known(draft)
-        else this.#ports.tell(draft)
+        else this.#log.tell(draft)
         await yieldToLoop()
       }
       this.#log.allTold()

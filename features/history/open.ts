@@ -1,5 +1,13 @@
 /** Opens the histories of agents: each from its own log, with the states and events that packs contributed. */
-import type { JournaledEvent, LogEntry, LogRange, LogStore, PackContext } from '../../kernel/index.ts'
+import {
+  type Collection,
+  derived,
+  type JournaledEvent,
+  type LogEntry,
+  type LogRange,
+  type LogStore,
+  type PackContext
+} from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { AgentLog } from './agent-log.ts'
 import { AttachmentsSlot } from './attachments.ts'
@@ -10,7 +18,7 @@ import { type HistoryRecord, lookersOf, looksAt, recordTypes, type StateSpec } f
 import { AgentHistory } from './history.ts'
 import { blobStore, Media, MediaCache } from './media.ts'
 import { checkpoint, promptAccepted, stepBegin, stepEnd, told, toolBegin, toolResult, turnEnded, turnStarted } from './records.ts'
-import { HistoryStates, RecordEvents } from './service.ts'
+import { type EventDraft, HistoryStates, RecordEvents, type Teller } from './service.ts'
 
 /** Events of the session itself are about its main agent. */
 const isAbout = ({ payload }: JournaledEvent, agent_id: string) => (payload.agentId ?? 'main') === agent_id
@@ -21,7 +29,26 @@ export function historyOpener(
 ): (agent: AgentHost) => Promise<AgentHistory> {
   const states = ctx.collect(HistoryStates)
   const sources = ctx.collect(RecordEvents)
-  const sourcesOf = lookersOf(() => sources.items())
+  const tellers = derived(
+    () => [sources.entries(), sources.away()],
+    () => tellersOf(sources)
+  )
+  const tellersFor = lookersOf(tellers)
+  /** Of the activation that there is now; undefined: the pack is gone for good, and so are its events. */
+  const now = ({ teller }: EventDraft) => tellers().find(({ pack, nth }) => pack === teller.pack && nth === teller.nth)
+  const away = (draft: EventDraft) => {
+    const teller = now(draft)
+    return teller !== undefined && (!teller.item || (teller.item.away?.(draft) ?? false))
+  }
+  const waiting = new Set<() => boolean>()
+  const release = () => {
+    for (const each of waiting) if (!each()) waiting.delete(each)
+  }
+  ctx.own(() => waiting.clear())
+  // Behind the last of the items that a pack brings in one go.
+  const soon = () => void (waiting.size > 0 && queueMicrotask(release))
+  sources.onChange(soon)
+  ctx.tap(ctx.hooks.packState, soon)
   const cache = new MediaCache()
   return agent => {
     const { session } = agent
@@ -35,9 +62,11 @@ export function historyOpener(
       states: states.items(),
       media: new Media(agent.store(blobStore), cache, ctx.log, agent.get(AttachmentsSlot)),
       draft: (record, before) =>
-        sourcesOf(record).flatMap(source => source.events(record, before, whom).map(event => ({ ...event, source }))),
-      tell: ({ source, ...event }) => source.tell(agent, event),
-      known: ({ source, ...event }) => source.known?.(agent, event),
+        tellersFor(record).flatMap(teller => teller.events(record, before, whom).map(event => ({ ...event, teller }))),
+      tell: draft => now(draft)?.item?.tell(agent, draft),
+      away,
+      waits: each => void waiting.add(each),
+      known: draft => now(draft)?.item?.known?.(agent, draft),
       given: () => ctx.streams.watermark(session.id),
       flushed: () => ctx.streams.flushed(session.id),
       written: () => ctx.streams.written(session.id),
@@ -51,6 +80,17 @@ export function historyOpener(
       }
     })
   }
+}
+
+/** Those that are there, and those whose packs are between two activations: what is on record meanwhile has its events all the same. */
+function tellersOf(sources: Collection<RecordEvents>): readonly Teller[] {
+  const counts = new Map<string, number>()
+  const all = [...sources.entries().map(each => ({ ...each, isHere: true })), ...sources.away().map(each => ({ ...each, isHere: false }))]
+  return all.map(({ pack, item, isHere }) => {
+    const nth = counts.get(pack) ?? 0
+    counts.set(pack, nth + 1)
+    return { pack, nth, item: isHere ? item : undefined, records: item.records, events: item.events }
+  })
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Wires histories: one journal per agent, opened with its first use. */
-import { definePack, defineSlot } from '../../kernel/index.ts'
+import { definePack, defineSlot, laterPass } from '../../kernel/index.ts'
 import { type AgentHost, Sessions } from '../sessions/index.ts'
 import { AttachmentsSlot } from './attachments.ts'
 import { wireStore } from './contract.ts'
@@ -15,12 +15,12 @@ export default definePack({
   area: 'Sessions',
   needs: { sessions: Sessions }, // journals are closed before the stores of the agents that they lie in
   provides: [Histories],
-  setup(ctx) {
+  setup(ctx, { sessions }) {
     const open = historyOpener(ctx, agent => agent.store(wireStore))
     const slot = defineSlot('history', (agent: AgentHost) => open(agent))
     ctx.slot(slot)
     ctx.slot(AttachmentsSlot)
-    ctx.provide(Histories, {
+    const histories: Histories = {
       async of(agent) {
         try {
           return await agent.get(slot)
@@ -49,6 +49,13 @@ export default definePack({
         await copyContext(ctx.storeAt(wireStore, dir), messages, running, ctx.now(), records, given)
       },
       hasPrompt: (agent, prompt_id) => hasPrompt(agent.store(wireStore), prompt_id)
+    }
+    ctx.provide(Histories, histories)
+    // Of a swap: what it left untold waits for those who tell it, and not until somebody asks for the agent.
+    ctx.background(async signal => {
+      await laterPass()
+      for (const agent of sessions.allLoaded().flatMap(session => (session.writable ? session.agents() : [])))
+        if (!signal.aborted && !(await histories.wasClosed(agent))) await (await histories.of(agent)).recover()
     })
   }
 })

@@ -265,6 +265,8 @@ export interface RecordEvents extends LooksAtRecords {
   ): readonly RecordEvent[]
   /** Emits one of them: for every record that was written, in order. */
   tell(agent: AgentHost, event: RecordEvent): void
+  /** Who tells this one is another pack, which is away and comes back: it waits, with all events behind it. */
+  away?(event: RecordEvent): boolean
   /** An event that an earlier process told, although it is not on record how far it came: for state that goes with events. */
   known?(agent: AgentHost, event: RecordEvent): void
 }
@@ -272,7 +274,7 @@ export const RecordEvents = extensionPoint<RecordEvents>(
   'record-events',
   undefined,
   { events: 'function', tell: 'function', records: 'set?' },
-  { events: () => [], tell: () => undefined, known: () => undefined }
+  { events: () => [], tell: () => undefined, away: () => false, known: () => undefined }
 )
 
 /** What the events of a record may depend on. */
@@ -286,7 +288,17 @@ export interface ConversationView {
   readonly openStep?: OpenStep | undefined
 }
 
+/** Who tells events of records: one of the items of a pack, which may be swapped meanwhile. */
+export interface Teller extends LooksAtRecords {
+  readonly pack: string
+  /** Which of the items of the pack. */
+  readonly nth: number
+  /** Undefined: the pack is away, and comes back. */
+  readonly item: RecordEvents | undefined
+  readonly events: RecordEvents['events']
+}
+
 /** A record's event, and who tells it. */
 export interface EventDraft extends RecordEvent {
-  readonly source: RecordEvents
+  readonly teller: Teller
 }

@@ -57,12 +57,15 @@ export default definePack({
       askEach(
         kinds
           .entries()
+          .concat(kinds.away())
           .filter(({ item }) => item.kind.name === record.kind)
           .slice(0, 1), // of two of one name the first counts
         ctx,
         ({ kind }) => `interaction kind ${kind.name}`,
         source => eventsOf(record, [source])
       )
+    /** Its pack may have been swapped since the event was made. */
+    const sourceOf = ({ kind: { name } }: InteractionSource) => kinds.items().find(({ kind }) => kind.name === name)
     ctx.contribute(RecordEvents, {
       records: recordTypes(requestRecord, endRecord),
       events,
@@ -72,8 +75,12 @@ export default definePack({
         const { work } = agent.session
         if (!end && !agent.session.peek(brokers)?.isOpen(id)) work.pendingLeft(id, from.kind.pending)
         if (end?.how === 'answered') work.pendingLeft(id, undefined)
-        from.tell(event, targetOf(agent))
+        sourceOf(from)?.tell(event, targetOf(agent))
         if (end) work.pendingLeft(id, undefined)
+      },
+      away: event => {
+        const { from } = event as ReturnType<typeof events>[number]
+        return sourceOf(from) === undefined && kinds.away().some(({ item }) => item.kind.name === from.kind.name)
       }
     })
     ctx.contribute(HistoryStates, openRequests)

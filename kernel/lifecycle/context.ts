@@ -41,7 +41,7 @@ export interface ContextParts {
   readonly hasStarted: () => boolean
   readonly tapped: TappedHooks
   readonly points: PointTable
-  readonly lifecycle: Pick<Lifecycle, 'withdrawService' | 'absence'>
+  readonly lifecycle: Pick<Lifecycle, 'withdrawService' | 'absence' | 'comesBack'>
   /** Puts registrations made after activation on the wire. Throws, with the clash named, when they cannot go there. */
   readonly remount: (added?: Registrations) => void
   /** Takes an active pack out as Failed. */
@@ -191,7 +191,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     },
     contribute<T>(point: ExtensionPoint<T>, item: T) {
       assertItem(point, item)
-      return publish(() => parts.points.add(point.id, name, unit.activated, item))
+      return publish(() => parts.points.add(point.id, name, unit.activated, item, () => parts.lifecycle.comesBack(unit)))
     },
     collect<T>(point: ExtensionPoint<T>) {
       open()
@@ -201,9 +201,15 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         () => [given()],
         () => guarded(point, given())
       )
+      const gone = () => parts.points.away(point.id) as readonly Contribution<T>[]
+      const away = derived(
+        () => [gone()],
+        () => guarded(point, gone()).entries
+      )
       return {
         items: usable(() => lists().items),
         entries: usable(() => lists().entries),
+        away: usable(away),
         onChange: (listener: () => void) => {
           open()
           assertFunction(`the ${what}`, listener)

@@ -19,6 +19,8 @@ interface LifecycleParts {
   readonly onState: (name: string, state: PackState) => void
   /** Puts the current registrations on the wire; called once per transition that changed them. */
   readonly remount: () => void
+  /** Nothing is on its way back any more. */
+  readonly settled: () => void
 }
 
 /** A setup that ended, and how. */
@@ -154,6 +156,11 @@ export class Lifecycle {
     return unit && unit.state !== 'Active' ? this.#absence(unit) : undefined
   }
 
+  /** It is leaving and will be set up again: in the same transition, or, where everything stops, by the next process. */
+  comesBack(unit: Unit): boolean {
+    return unit.state === 'Unloading' && (unit.wanted || this.#graceEnds !== Number.POSITIVE_INFINITY)
+  }
+
   #absence(unit: Unit): AppError | undefined {
     if (!this.#needs.comes(unit)) return undefined
     const ms = unit.state === 'Failed' ? Math.max(0, Math.ceil((unit.againAt ?? 0) - performance.now())) : undefined
@@ -207,6 +214,7 @@ export class Lifecycle {
     }
     this.#failCycles()
     this.#flush()
+    this.#parts.settled()
   }
 
   #flush(): void {

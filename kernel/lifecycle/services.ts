@@ -105,6 +105,8 @@ export interface Collection<T> {
   items(): readonly T[]
   /** The same with the pack that contributed each, for logs. */
   entries(): readonly Contribution<T>[]
+  /** Items that went with packs which are between two activations, as they were; until the pack is back, or turns out not to come. */
+  away(): readonly Contribution<T>[]
   /** Called after every change, until the returned undo or the pack's end. */
   onChange(listener: () => void): () => void
 }
@@ -130,15 +132,17 @@ export function derived<T>(from: () => readonly unknown[], make: () => T): () =>
 interface Point {
   readonly listeners: Set<() => void>
   entries: readonly Entry[]
+  away: readonly Entry[]
 }
 
 /** Extension points by id; items keep the activation order of their packs. */
 export class PointTable {
   readonly #points = new Map<string, Point>()
 
-  /** Adds an item; returns its withdrawal. */
-  add(id: string, pack: string, order: number, item: unknown): () => void {
+  /** Adds an item; returns its withdrawal. `comesBack`: asked then, the pack is expected to bring it again. */
+  add(id: string, pack: string, order: number, item: unknown, comesBack = () => false): () => void {
     const point = this.#point(id)
+    if (point.away.length > 0) point.away = Object.freeze(point.away.filter(other => other.pack !== pack))
     const end = new LazySignal()
     const entry: Entry = {
       pack,
@@ -152,6 +156,7 @@ export class PointTable {
     this.#change(point, point.entries.toSpliced(at < 0 ? point.entries.length : at, 0, entry))
     return () => {
       if (!point.entries.includes(entry)) return
+      if (comesBack()) point.away = Object.freeze([entry, ...point.away]) // they go in reverse
       this.#change(
         point,
         point.entries.filter(other => other !== entry)
@@ -162,6 +167,18 @@ export class PointTable {
 
   entries(id: string): readonly Contribution<unknown>[] {
     return this.#point(id).entries
+  }
+
+  away(id: string): readonly Contribution<unknown>[] {
+    return this.#point(id).away
+  }
+
+  /** What is away now does not come back. Items of one point may depend on those of another: everybody hears of it. */
+  forgetAway(): void {
+    const points = [...this.#points.values()]
+    if (points.every(({ away }) => away.length === 0)) return
+    for (const point of points) point.away = []
+    for (const point of points) this.#change(point, point.entries)
   }
 
   /** Hears of changes; returns the undo. The listener must not throw. */
@@ -184,7 +201,7 @@ export class PointTable {
   #point(id: string): Point {
     let point = this.#points.get(id)
     if (!point) {
-      point = { entries: [], listeners: new Set() }
+      point = { entries: [], away: [], listeners: new Set() }
       this.#points.set(id, point)
     }
     return point

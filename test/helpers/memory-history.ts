@@ -39,7 +39,7 @@ export function openHistory(
   log: MemoryLog = memoryLog(),
   { events = () => [], told = [], ...ports }: Partial<HistoryPorts> & { events?: RecordEvents['events']; told?: string[] } = {}
 ): Promise<AgentHistory> {
-  const source: RecordEvents = { events, tell: () => undefined }
+  const teller = { pack: 'of the test', nth: 0, item: undefined, events }
   return AgentHistory.open({
     log,
     logger: silent,
@@ -47,7 +47,7 @@ export function openHistory(
     session_id: 'session_a',
     writable: true,
     states: [],
-    draft: (record, before) => events(record, before, { id: 'main', session_id: 'session_a' }).map(event => ({ ...event, source })),
+    draft: (record, before) => events(record, before, { id: 'main', session_id: 'session_a' }).map(event => ({ ...event, teller })),
     tell: event => void told.push(event.type),
     known: event => void told.push(`known ${event.type}`),
     given: () => undefined,

@@ -132,11 +132,12 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
       return undo(ask('contribute', [point.id, item], point.answers))
     },
     collect<T>(point: ExtensionPoint<T>) {
-      const { items, entries } = ask('collect', [point.id]) as Pick<Collection<T>, 'items' | 'entries'>
+      const { items, entries, away } = ask('collect', [point.id]) as Omit<Collection<T>, 'onChange'>
       const lists = () => guarded(point, entries())
       const what = `change listener of ${point.id}`
       return {
         ...(point.instead ? { items: () => lists().items, entries: () => lists().entries } : { items, entries }),
+        away: () => guarded(point, away()).entries,
         onChange(listener) {
           assertFunction(`the ${what}`, listener)
           return undo(ask('onChange', [point.id, heard(what, listener)], 'notify'))

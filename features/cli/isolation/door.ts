@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type {
   AnyRoute,
+  Contribution,
   DocumentStore,
   EventSpec,
   FrameSpec,
@@ -65,7 +66,8 @@ export function createDoor({ ctx, escaped }: DoorParts): object {
     collect(id: string) {
       const list = ctx.collect(extensionPoint<unknown>(id))
       const kept = (item: unknown) => (typeof item === 'object' && item !== null ? new Kept(item) : item)
-      return { items: () => list.items().map(kept), entries: () => list.entries().map(({ pack, item }) => ({ pack, item: kept(item) })) }
+      const shown = ({ pack, item }: Contribution<unknown>) => ({ pack, item: kept(item) })
+      return { items: () => list.items().map(kept), entries: () => list.entries().map(shown), away: () => list.away().map(shown) }
     },
     onChange: (id: string, listener: () => void) => ctx.collect(extensionPoint(id)).onChange(listener),
     tapKind: (hook: object | undefined): Answer => {

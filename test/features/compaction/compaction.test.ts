@@ -289,6 +289,24 @@ test('an abort of a turn that waits for a compaction cancels both', async t => {
   ])
 })
 
+for (const pack of ['agent', 'history', 'sessions']) {
+  test(`a compaction that is cut because ${pack} is swapped is told as cancelled before the end of its turn`, async t => {
+    const llm = windowed(10_000, counted('answer', 9000), [{ type: 'wait', until: never }])
+    const agent = await startCompacting(t, llm)
+    await agent.prompt('first')
+    await agent.settled(1)
+    await agent.prompt('second')
+    await agent.waitFor(({ type }) => type === 'compaction.blocked')
+
+    await agent.kernel.reload(pack)
+    await agent.call(listMessages, { params: { session_id: agent.session_id } }) // the sessions of a swap are loaded when they are asked for
+    await agent.settled(2)
+
+    const types = order(agent).filter(type => type !== 'event.session.work_changed')
+    assert.deepEqual(types.slice(types.indexOf('compaction.blocked')), ['compaction.blocked', 'compaction.cancelled', 'turn.ended'])
+  })
+}
+
 test('a killed server: a compaction that ran counts as cancelled and is told once, then prompts that waited start', async t => {
   const agent = await startCompacting(t, windowed(100_000, 'answer', [{ type: 'wait', until: never }]))
   const { session_id } = agent
