@@ -303,6 +303,18 @@ test('when the pack of the kind leaves, its open questions are withdrawn and the
   )
 })
 
+test('when the pack of the kind is swapped, clients hear that its open question is over before the result of the call', async t => {
+  const server = await start(t)
+  await server.prompt('choose')
+  await askedOf(server)
+
+  await server.kernel.reload('questions')
+  await server.settled(1)
+
+  const types = server.events.map(({ type }) => type).filter(type => type === 'tool.result' || type.startsWith('event.question.'))
+  assert.deepEqual(types, [asked.type, dismissed.type, 'tool.result'])
+})
+
 test('the id of a question is unknown among approvals', async t => {
   const server = await start(t)
   await server.prompt('choose')
