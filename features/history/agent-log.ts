@@ -105,6 +105,11 @@ export class AgentLog {
     return { after: mark, events }
   }
 
+  /** Resolves when no event waits for a pack that is away; undefined when none does. */
+  released(): Promise<void> | undefined {
+    return this.#held.over()
+  }
+
   /** Tells an event that an earlier process, or activation, kept to itself. */
   tell(draft: EventDraft): void {
     this.#held.tell(draft)

@@ -13,6 +13,7 @@ interface HeldPorts {
 export class Held {
   readonly #ports: HeldPorts
   #waiting: (EventDraft | (() => void))[] = []
+  #whenOver: (() => void)[] = []
 
   constructor(ports: HeldPorts) {
     this.#ports = ports
@@ -29,9 +30,19 @@ export class Held {
     else this.#add(done)
   }
 
+  /** Resolves when nothing waits any more; undefined when nothing does. */
+  over(): Promise<void> | undefined {
+    return this.#waiting.length === 0 ? undefined : new Promise(resolve => this.#whenOver.push(resolve))
+  }
+
   /** Nothing of it is told any more. */
   drop(): void {
     this.#waiting = []
+    this.#ended()
+  }
+
+  #ended(): void {
+    for (const resolve of this.#whenOver.splice(0)) resolve()
   }
 
   #add(next: EventDraft | (() => void)): void {
@@ -46,6 +57,7 @@ export class Held {
       if (typeof first === 'function') first()
       else this.#ports.tell(first)
     }
+    this.#ended()
     return false
   }
 }

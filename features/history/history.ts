@@ -211,7 +211,9 @@ export class AgentHistory implements History {
   }
 
   writing(): Promise<void> | undefined {
-    return this.#line || this.#log.writing ? this.recorded().then(laterPass) : undefined
+    const released = this.#log.released()
+    if (!this.#line && !this.#log.writing && !released) return undefined
+    return Promise.all([this.recorded(), released]).then(laterPass)
   }
 
   end(): number {

@@ -94,8 +94,8 @@ export interface History {
   /** As `append`, but the caller tells the events, in one go or in two. */
   write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written>
   /**
-   * What is written is in every state at once, and told only when it is on disk. Resolves when what is being written now was told (or refused);
-   * undefined when nothing is: then states and events agree, for the rest of the tick.
+   * What is written is in every state at once, and told only when it is on disk and who tells it is there. Resolves when what is being written
+   * now was told (or refused); undefined when nothing is: then states and events agree, for the rest of the tick.
    */
   writing(): Promise<void> | undefined
   /** A state of a pack that follows from the records, live from now on. */

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineRecord, Histories, RecordEvents, recordTypes } from '../../../features/history/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
-import { Sessions } from '../../../features/sessions/index.ts'
+import { readSnapshot } from '../../../features/session-views/index.ts'
+import { readSession, Sessions } from '../../../features/sessions/index.ts'
 import { defineEvent, definePack, Type } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
@@ -85,6 +86,22 @@ test('what is put on record while the pack that tells it is swapped is told when
   await agent.waitFor(isTold(seen, 5))
 
   assert.deepEqual(agent.told(), ['seen 1', 'heard 2', 'seen 3', 'heard 4', 'seen 5'])
+})
+
+test('a snapshot that is asked for meanwhile has the position behind what waits', async t => {
+  const agent = await start(t)
+  const params = { session_id: agent.session_id }
+  const { over, end } = await swap(agent, seen)
+  await agent.write(seen, 1)
+  await agent.write(heard, 2)
+
+  const asked = agent.call(readSnapshot, { params })
+  await agent.call(readSession, { params })
+  end()
+  await over
+  const { as_of_seq } = (await asked).data
+  await agent.waitFor(isTold(heard, 2))
+  assert.equal((await agent.call(readSnapshot, { params })).data.as_of_seq, as_of_seq)
 })
 
 for (const gone of ['fails', 'is switched off']) {
