@@ -72,8 +72,9 @@ export class Catalog {
     if (!isSessionId(id)) return undefined
     for (const workspace_id of await directories(this.#ports.root)) {
       if (!isThere(join(this.#ports.root, workspace_id, id))) continue
+      const before = this.#known.copy(id)
       const state = await this.#read(workspace_id, id)
-      if (state) return this.#known.take(state)
+      if (state) return this.#known.takeRead(before, state) ? state : this.#known.row(id)?.state
     }
     return undefined
   }

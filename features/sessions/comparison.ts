@@ -132,15 +132,10 @@ export class Comparison {
 
   async #read({ workspace_id, id, stamp }: Changed): Promise<void> {
     const known = this.#known
-    const before = { ...known.row(id) }
+    const before = known.copy(id)
     try {
       const state = await this.#ports.read(workspace_id, id)
-      // A change of our own that came while the file was read is newer than what was read.
-      if (!state || known.row(id)?.state !== before.state || known.isPinned(id)) return
-      // So is what its server tells before it writes it.
-      if (before.state && before.stamp === '' && before.state.updated_at > state.updated_at) return
-      known.take(state, stamp)
-      if (stamp !== '') this.#file.keep({ state, stamp })
+      if (state && known.takeRead(before, state, stamp) && stamp !== '') this.#file.keep({ state, stamp })
     } catch (err) {
       this.#ports.log.warn({ err, session_id: id }, 'a session could not be read for the list')
     }

@@ -22,6 +22,12 @@ export class KnownSessions {
     return this.#rows.get(id)
   }
 
+  /** The row as it is now; rows themselves change. */
+  copy(id: string): Row | undefined {
+    const row = this.#rows.get(id)
+    return row && { ...row }
+  }
+
   /** As they are now; some may go meanwhile. */
   rows(): readonly [string, Row][] {
     return [...this.#rows]
@@ -62,6 +68,17 @@ export class KnownSessions {
     this.#moved = true
     this.#counts.set(state.workspace_id, (this.#counts.get(state.workspace_id) ?? 0) + 1)
     return state
+  }
+
+  /**
+   * Takes what was read from a state file, unless something newer is known; false then. `before` is a copy of the row as it was when the reading
+   * began: what came meanwhile is newer, and so is what the server of the session told before it wrote it.
+   */
+  takeRead(before: Row | undefined, state: SessionState, stamp = ''): boolean {
+    if (this.#rows.get(state.id)?.state !== before?.state || this.#pinned.has(state.id)) return false
+    if (before?.stamp === '' && before.state.updated_at > state.updated_at) return false
+    this.take(state, stamp)
+    return true
   }
 
   /** Shows a session no more. */

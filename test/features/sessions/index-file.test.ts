@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { Catalog, type CatalogPorts } from '../../../features/sessions/catalog.ts'
+import type { SessionState } from '../../../features/sessions/service.ts'
 import { testEnvironment } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { idsOf, scene } from '../sessions-v2/scene.ts'
@@ -21,6 +22,20 @@ async function left(t: Parameters<typeof scene>[0]) {
   const workspace = (await first.sessions.state(ids[0] ?? ''))?.workspace_id ?? ''
   await first.stop()
   return { home: first.home, ids, workspace, index: join(first.home, 'sessions', '.index.jsonl') }
+}
+
+function catalogOf(home: string, get: () => Promise<SessionState>): Catalog {
+  const store = { get } as unknown as CatalogPorts['store']
+  return new Catalog({
+    root: join(home, 'sessions'),
+    store,
+    storeAt: () => store,
+    log: testEnvironment().log,
+    scanMs: 0,
+    leasesElsewhere: async () => undefined,
+    takenOver: Promise.resolve(),
+    rescue: async () => undefined
+  })
 }
 
 test('a start reads no state file that is as it was left, and each one that is not', async t => {
@@ -53,18 +68,7 @@ test('a session is read as its state file says, also while the index is still co
     }
     return JSON.parse(await readFile(path, 'utf8'))
   }
-  const store = { get } as unknown as CatalogPorts['store']
-  const root = join(home, 'sessions')
-  const catalog = new Catalog({
-    root,
-    store,
-    storeAt: () => store,
-    log: testEnvironment().log,
-    scanMs: 0,
-    leasesElsewhere: async () => undefined,
-    takenOver: Promise.resolve(),
-    rescue: async () => undefined
-  })
+  const catalog = catalogOf(home, get)
   const warm = catalog.warm()
   await comparing.opened
 
@@ -73,6 +77,27 @@ test('a session is read as its state file says, also while the index is still co
   assert.equal(reads, 2, 'a session whose file is as the index says is not read')
   go.open()
   await warm
+  await catalog.close()
+})
+
+test('what the server of a session tells while its file is read is newer than the file', async t => {
+  const { home, ids, workspace } = await left(t)
+  const [id = ''] = ids
+  const written: SessionState = JSON.parse(await readFile(stateOf(home, workspace, id), 'utf8'))
+  const reading = latch()
+  const go = latch()
+  const catalog = catalogOf(home, async () => {
+    reading.open()
+    await go.opened
+    return written
+  })
+  const found = catalog.find(id)
+  await reading.opened
+  catalog.showForeign({ ...written, title: 'told', updated_at: '2099-01-01T00:00:00.000Z' })
+  go.open()
+
+  assert.equal((await found)?.title, 'told')
+  assert.equal((await catalog.find(id))?.title, 'told')
   await catalog.close()
 })
 
