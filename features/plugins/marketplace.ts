@@ -1,7 +1,7 @@
 /** The catalog of plugins: fetched when it is asked for, merged with what is installed and with what this server brings itself. */
 import { isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { AppError, aFewAtOnce, checker, InternalError, problems, readBounded, type Static, Type } from '../../kernel/index.ts'
+import { AppError, aFewAtOnce, checker, InternalError, oneOf, problems, readBounded, type Static, Type } from '../../kernel/index.ts'
 import type { MarketplaceEntry } from './contract.ts'
 import { type DownloadPorts, fetchText, newestRelease } from './download.ts'
 import type { InstalledPlugin, MarketplaceRows } from './service.ts'
@@ -17,7 +17,7 @@ const Row = Type.Object(
     source: optional,
     url: optional,
     downloadUrl: optional,
-    tier: Type.Optional(Type.Union([Type.Literal('official'), Type.Literal('curated')])),
+    tier: Type.Optional(oneOf(['official', 'curated', 'third-party'])),
     type: Type.Optional(Type.Union([Type.Literal('plugin'), Type.Literal('managed'), Type.Literal('guide')])),
     version: optional,
     description: optional,

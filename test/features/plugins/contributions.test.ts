@@ -269,7 +269,7 @@ test('the marketplace merges the catalog with what is installed, and says which 
       },
       { id: 'same', name: 'Same', tier: 'curated', version: '1.0.0', downloadUrl: 'https://example.com/same.zip' },
       { id: 'pinned', url: `${web.url}/o/r/releases/tag/v2.0.1` },
-      { id: 'free', source: `${web.url}/o/free` },
+      { id: 'free', source: `${web.url}/o/free`, tier: 'third-party' },
       { id: 'cap-plugin', source: 'https://example.com/cap.zip' }
     ]
   })
