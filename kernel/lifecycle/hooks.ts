@@ -22,9 +22,9 @@ export function createKernelHooks() {
     /**
      * Bail. A client wants the events of a session: load or attach it. First answer wins; undefined means "not mine".
      * Nobody answers: the session counts as missing. A tap that fails or takes longer than
-     * `frameTimeoutMs` makes it missing, too.
+     * `frameTimeoutMs` makes it missing, too; one whose pack is away and comes back refuses with `PackAway`.
      */
-    attachStream: new AsyncSeriesBailHook<[session_id: string], 'live' | 'missing'>(['session_id']),
+    attachStream: guardHook(new AsyncSeriesBailHook<[session_id: string], 'live' | 'missing'>(['session_id'])),
     /**
      * Bail. A request does not say which session it is about, and other servers of the home may have it: a tap of the pack of its route
      * answers the id; undefined: about none. A tap that fails or takes longer than `frameTimeoutMs` fails the request.
@@ -193,12 +193,12 @@ interface TapOwner {
   readonly absence: () => AppError | undefined
 }
 
-/** Hooks that are asked whether something may happen. */
+/** Hooks whose answer counts, also that of a pack that is away for a while. */
 const guarding = new WeakSet<object>()
 
 /**
- * Marks an asynchronous bail hook that is asked whether something may happen: while the pack of a tap is away and comes back by itself, the
- * tap rejects with `PackAway`, where that of any other hook has no opinion.
+ * Marks an asynchronous bail hook where no opinion would be an answer (whether something may happen, whether something is there): while the
+ * pack of a tap is away and comes back by itself, the tap rejects with `PackAway`, where that of any other hook has no opinion.
  */
 export function guardHook<H extends object>(hook: H): H {
   guarding.add(hook)

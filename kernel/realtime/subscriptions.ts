@@ -16,6 +16,7 @@ import {
   whereverItIs
 } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
+import { AppError, PackAway } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { ClientConnection } from './connection.ts'
@@ -160,7 +161,7 @@ export class Subscriptions {
     const answer = await this.#realtime.hooks.attachStream.promise(session_id).then(
       found => found ?? 'unknown',
       err => {
-        if (err instanceof SessionMoved) throw err
+        if (err instanceof SessionMoved || (AppError.is(err) && err.code === PackAway.code)) throw err
         this.#env.log.warn({ err, session_id }, 'a session could not be attached')
         return 'missing'
       }

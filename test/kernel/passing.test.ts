@@ -120,6 +120,7 @@ async function startClock(t: TestContext) {
       given.route(time, () => 'noon')
       given.route(stop, () => null)
       given.frame(tick, () => ({}))
+      given.tap(given.hooks.attachStream, async id => (id === 'day' ? 'live' : undefined))
     }),
     definePack({ ...needy, setup: own => void own.route(plan, () => 'tea') })
   ]
@@ -133,6 +134,18 @@ async function startClock(t: TestContext) {
   const codes = async () => [(await call(time)).code, (await call(plan)).code]
   return { ...server, fails, codes }
 }
+
+test('a session whose pack is away and comes back is not said to be missing', async t => {
+  const { connect, fails } = await startClock(t)
+  const socket = await connect()
+  const ask = () => socket.request('subscribe', { session_ids: ['day'] })
+  assert.deepEqual((await ask()).payload.accepted, ['day'])
+
+  await fails(new PassingFailure('the wheel is off', 60_000))
+
+  const { code, msg } = await ask()
+  assert.deepEqual([code, msg], [50007, 'pack clock is starting again; try again'])
+})
 
 test('while a pack is away that comes back, its routes, its frames and those of who needs it say so', async t => {
   const { kernel, call, connect, rest, fails, codes } = await startClock(t)
