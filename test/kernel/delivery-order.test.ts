@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Connection, defineEvent, type Journal, type Journals, Type } from '../../kernel/index.ts'
+import { type Connection, defineEvent, Type } from '../../kernel/index.ts'
 import type { SocketClient } from '../../kernel/testing.ts'
 import { startHub } from '../helpers/hub.ts'
 import { latch } from '../helpers/latch.ts'
-import { MemoryJournal } from '../helpers/memory-journals.ts'
+import { journalsOf, MemoryJournal } from '../helpers/memory-journals.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
 const moved = defineEvent({ type: 'notes.moved', scope: 'global', durable: true, payload: Type.Object({ text: Type.String() }) })
@@ -33,13 +33,7 @@ const texts = (client: SocketClient) => client.frames.flatMap(frame => frame.pay
 
 test('an event that is on its way to disk when a client subscribes counts as past', async t => {
   const journal = new SlowJournal()
-  const journals: Journals = {
-    open: async (): Promise<Journal> => journal,
-    find: async () => journal,
-    remove: async () => undefined,
-    close: async () => undefined
-  }
-  const { hub, connect } = await startHub(t, { journals })
+  const { hub, connect } = await startHub(t, { journals: journalsOf(journal) })
   await hub.open('s1')
   const [client, other] = [await connect(), await connect()]
   hub.emit(noted, { text: 'past' }, 's1')
@@ -56,13 +50,7 @@ test('an event that is on its way to disk when a client subscribes counts as pas
 
 test('what other servers tell everyone reaches clients in that order, also while the disk takes its time', async t => {
   const journal = new SlowJournal()
-  const journals: Journals = {
-    open: async (): Promise<Journal> => journal,
-    find: async () => journal,
-    remove: async () => undefined,
-    close: async () => undefined
-  }
-  const { hub, connect } = await startHub(t, { journals })
+  const { hub, connect } = await startHub(t, { journals: journalsOf(journal) })
   hub.emit(moved, { text: 'own' }) // makes the type known
   const client = await connect()
   const tell = (scope: 'global' | 'session', text: string) => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineEvent, type Journal, type Journals, Type } from '../../kernel/index.ts'
+import { defineEvent, Type } from '../../kernel/index.ts'
 import type { Frame } from '../../kernel/testing.ts'
 import { startHub } from '../helpers/hub.ts'
 import { latch } from '../helpers/latch.ts'
-import { MemoryJournal } from '../helpers/memory-journals.ts'
+import { journalsOf, MemoryJournal } from '../helpers/memory-journals.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
 
@@ -29,13 +29,7 @@ class BrokenOnce extends MemoryJournal {
 
 test('events numbered while a write fails end with its epoch: they go out live and not into the new record', async t => {
   const journal = new BrokenOnce()
-  const journals: Journals = {
-    open: async (): Promise<Journal> => journal,
-    find: async () => journal,
-    remove: async () => undefined,
-    close: async () => undefined
-  }
-  const { hub, connect } = await startHub(t, { journals })
+  const { hub, connect } = await startHub(t, { journals: journalsOf(journal) })
   const { epoch } = await hub.open('s1')
   const client = await connect()
   await client.request('subscribe', { session_ids: ['s1'] })

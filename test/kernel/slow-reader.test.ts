@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineEvent, Type } from '../../kernel/index.ts'
 import { startHub } from '../helpers/hub.ts'
-import { MemoryJournal } from '../helpers/memory-journals.ts'
+import { journalsOf, MemoryJournal } from '../helpers/memory-journals.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
 const text = 'x'.repeat(64 * 1024)
@@ -86,7 +86,7 @@ test('a replay is read from its journal as fast as its client takes it', async t
   }
   const journal = new Counted()
   const { hub, connect } = await startHub(t, {
-    journals: { open: async () => journal, find: async () => journal, remove: async () => undefined, close: async () => undefined }
+    journals: journalsOf(journal)
   })
   for (let i = 0; i < 400; i++) hub.emit(noted, { text }, 's1')
   await hub.flushed('s1')

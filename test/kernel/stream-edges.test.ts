@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Connection, defineEvent, type Journal, type Journals, Type } from '../../kernel/index.ts'
+import { type Connection, defineEvent, type Journals, Type } from '../../kernel/index.ts'
 import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
 import type { Frame } from '../../kernel/testing.ts'
 import { startHub } from '../helpers/hub.ts'
 import { latch } from '../helpers/latch.ts'
-import { MemoryJournal } from '../helpers/memory-journals.ts'
+import { journalsOf, MemoryJournal } from '../helpers/memory-journals.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
 const typed = defineEvent({
@@ -21,12 +21,6 @@ const changed = defineEvent({ type: 'event.thing.changed', scope: 'global', dura
 const text = 'x'.repeat(1000)
 const waitingBytes = 512 * 1024
 const turn = () => new Promise(resolve => setImmediate(resolve))
-const only = (journal: Journal): Journals => ({
-  open: async () => journal,
-  find: async () => journal,
-  remove: async () => undefined,
-  close: async () => undefined
-})
 
 test('of events that come before their journal is open no more wait than afterwards; all have numbers, and none is replayed across the gap', async t => {
   const { hub, dir, connect } = await startHub(t, { waitingBytes })
@@ -60,7 +54,7 @@ test('a gap that cannot be recorded ends the epoch', async t => {
     }
   }
   const journal = new Forgetful()
-  const { hub, connect } = await startHub(t, { waitingBytes, journals: only(journal) })
+  const { hub, connect } = await startHub(t, { waitingBytes, journals: journalsOf(journal) })
   const { epoch } = await hub.open('s1')
   const client = await connect()
   await client.request('subscribe', { session_ids: ['s1'] })
@@ -94,7 +88,7 @@ test('what is emitted while a gap cannot be recorded reaches the subscribers onc
     }
   }
   const journal = new Forgetful()
-  const { hub, connect } = await startHub(t, { waitingBytes, journals: only(journal) })
+  const { hub, connect } = await startHub(t, { waitingBytes, journals: journalsOf(journal) })
   const { epoch } = await hub.open('s1')
   const client = await connect()
   await client.request('subscribe', { session_ids: ['s1'] })
@@ -164,7 +158,7 @@ for (const cursors of [undefined, { s1: { seq: 0 } }])
     const asked = latch()
     const ready = latch()
     const journals: Journals = {
-      ...only(new MemoryJournal()),
+      ...journalsOf(new MemoryJournal()),
       open: async () => {
         asked.open()
         await ready.opened
@@ -195,7 +189,7 @@ test('a replay that cannot be read is a resync, and the client is live all the s
     }
   }
   const journal = new Broken()
-  const { hub, connect } = await startHub(t, { journals: only(journal) })
+  const { hub, connect } = await startHub(t, { journals: journalsOf(journal) })
   const { epoch } = await hub.open('s1')
   hub.emit(noted, { text: 'past' }, 's1')
   await hub.flushed('s1')
@@ -239,7 +233,7 @@ test('a journal that only a subscription had opened is closed with the last one'
       closed++
     }
   }
-  const { hub, connect } = await startHub(t, { journals: only(new Counted()) })
+  const { hub, connect } = await startHub(t, { journals: journalsOf(new Counted()) })
   const [client, other] = [await connect(), await connect()]
   for (const each of [client, other]) await each.request('subscribe', { session_ids: ['s1'] })
   await client.request('unsubscribe', { session_ids: ['s1'] })
@@ -257,7 +251,7 @@ test('a client that leaves while the journal opens is no subscriber', async t =>
     await ready.opened
     return journal
   }
-  const { hub, connect } = await startHub(t, { journals: { ...only(journal), open } })
+  const { hub, connect } = await startHub(t, { journals: { ...journalsOf(journal), open } })
   const [leaving, staying] = [await connect(), await connect()]
   void leaving.request('subscribe', { session_ids: ['s1'] }).catch(() => undefined)
   await asked.opened

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Agent, TurnHooks } from '../../../features/agent/index.ts'
+import type { Agent } from '../../../features/agent/index.ts'
 import { Histories } from '../../../features/history/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import { listPrompts } from '../../../features/prompts/index.ts'
@@ -8,7 +8,7 @@ import { archiveSession, SessionBusy } from '../../../features/sessions/index.ts
 import { AppError, definePack, errorSpec } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type Reply, scriptedLlm } from '../../helpers/scripted-llm.ts'
-import { insider, startAgent } from './start.ts'
+import { insider, startAgent, waitsAtTurnEnd } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
 const hanging = [{ type: 'text', text: 'so far' } as const, { type: 'wait', until: never } as const]
@@ -80,13 +80,7 @@ test('exclusive work is refused while a turn runs, while something waits, and wh
 test('exclusive work that comes when clients know the end of a turn waits for the taps of that end, unless they take long', async t => {
   const inside = insider()
   const taps = latch()
-  const end = definePack({
-    name: 'end',
-    needs: { hooks: TurnHooks },
-    setup(ctx, { hooks }) {
-      ctx.tap(hooks.turnEnd, () => taps.opened)
-    }
-  })
+  const end = waitsAtTurnEnd(taps.opened)
   const agent = await startAgent(t, scriptedLlm('answer'), { packs: [inside.pack, end] })
   const client = await agent.connect()
   await client.request('subscribe', { session_ids: [agent.session_id] })

@@ -209,3 +209,11 @@ export function echoRunner(output: (name: string, args: Readonly<Record<string, 
     return outcomes
   })
 }
+
+/** A pack whose tap of the end of a turn waits for something. */
+export const waitsAtTurnEnd = (until: Promise<unknown>): Pack =>
+  definePack({
+    name: 'end',
+    needs: { hooks: TurnHooks },
+    setup: (ctx, { hooks }) => void ctx.tap(hooks.turnEnd, async () => void (await until))
+  })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { CompactionNotes } from '../../../features/compaction/index.ts'
 import type { LlmRequest } from '../../../features/llm/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
@@ -269,13 +269,18 @@ test('requests for a summary that fail are sent again, too large ones with less,
   assert.equal(usage.output_tokens, 8 * 5) // six answers, the half one and the good one
 })
 
-test('an abort of a turn that waits for a compaction cancels both', async t => {
-  const llm = windowed(10_000, counted('answer', 9000), [{ type: 'wait', until: never }])
-  const agent = await startCompacting(t, llm)
+/** A turn waits for a compaction that does not end. */
+async function startBlocked(t: TestContext) {
+  const agent = await startCompacting(t, windowed(10_000, counted('answer', 9000), [{ type: 'wait', until: never }]))
   await agent.prompt('first')
   await agent.settled(1)
   await agent.prompt('second')
   await agent.waitFor(({ type }) => type === 'compaction.blocked')
+  return agent
+}
+
+test('an abort of a turn that waits for a compaction cancels both', async t => {
+  const agent = await startBlocked(t)
 
   await agent.call(abortSession, { params: { session_id: agent.session_id } })
   await agent.settled(2)
@@ -291,12 +296,7 @@ test('an abort of a turn that waits for a compaction cancels both', async t => {
 
 for (const pack of ['agent', 'history', 'sessions']) {
   test(`a compaction that is cut because ${pack} is swapped is told as cancelled before the end of its turn`, async t => {
-    const llm = windowed(10_000, counted('answer', 9000), [{ type: 'wait', until: never }])
-    const agent = await startCompacting(t, llm)
-    await agent.prompt('first')
-    await agent.settled(1)
-    await agent.prompt('second')
-    await agent.waitFor(({ type }) => type === 'compaction.blocked')
+    const agent = await startBlocked(t)
 
     await agent.kernel.reload(pack)
     await agent.call(listMessages, { params: { session_id: agent.session_id } }) // the sessions of a swap are loaded when they are asked for

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { TurnHooks } from '../../../features/agent/index.ts'
 import { copyFiles } from '../../../features/fork/copy-files.ts'
 import { fork as copySession, type ForkPorts } from '../../../features/fork/fork.ts'
 import { createChild, forkSession } from '../../../features/fork/index.ts'
@@ -33,7 +32,7 @@ import { countFlushes } from '../../helpers/flushes.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { copyOfHome, echoRunner, insider, type Started, type StartOptions, startAgent } from '../agent/start.ts'
+import { copyOfHome, echoRunner, insider, type Started, type StartOptions, startAgent, waitsAtTurnEnd } from '../agent/start.ts'
 
 const never = new Promise<never>(() => undefined)
 
@@ -461,13 +460,7 @@ test('a goal stays with the session that has it, and the model of the copy is to
 
 test('a fork that comes when clients know the end of a turn waits for the taps of that end', async t => {
   const taps = latch()
-  const end = definePack({
-    name: 'end',
-    needs: { hooks: TurnHooks },
-    setup(ctx, { hooks }) {
-      ctx.tap(hooks.turnEnd, () => taps.opened)
-    }
-  })
+  const end = waitsAtTurnEnd(taps.opened)
   const scene = await start(t, scriptedLlm('answer'), { packs: [end] })
   await scene.prompt('one')
   await scene.waitFor(({ type }) => type === 'turn.ended')

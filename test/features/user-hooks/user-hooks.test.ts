@@ -53,6 +53,12 @@ const of = (agent: Started, type: string) =>
 /** What the model was last told, as text. */
 const lastSeen = (llm: ScriptedLlm) => JSON.stringify(llm.requests.at(-1)?.messages.at(-1))
 
+const heardIn = async (log: string) =>
+  (await readFile(log, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+
 test('a hook that exits with 2 blocks a prompt: no turn, the reason is in the conversation and the session is idle', async t => {
   const llm = scriptedLlm('never asked')
   const agent = await start(t, llm, [{ event: 'UserPromptSubmit', matcher: 'secret', command: 'echo "no secrets" >&2; exit 2' }])
@@ -366,10 +372,7 @@ test('hooks hear of what happens, also of the end of the server', async t => {
   await agent.settled(1)
   await agent.kernel.stop()
 
-  const lines = (await readFile(log, 'utf8'))
-    .trimEnd()
-    .split('\n')
-    .map(line => JSON.parse(line))
+  const lines = await heardIn(log)
   assert.deepEqual(lines.map(({ hook_event_name }) => hook_event_name).sort(), [
     'PostToolUse',
     'PostToolUseFailure',
@@ -461,10 +464,7 @@ test('hooks hear what is waiting: a prompt behind another one, and a call that i
   await agent.settled(2)
   await agent.kernel.stop()
 
-  const lines = (await readFile(log, 'utf8'))
-    .trimEnd()
-    .split('\n')
-    .map(line => JSON.parse(line))
+  const lines = await heardIn(log)
   const told = Object.fromEntries(lines.map(({ hook_event_name, ...facts }) => [hook_event_name, facts]))
   assert.deepEqual([told.UserPromptQueued.prompt, told.UserPromptQueued.queue_length], ['then', 1])
   const { agent_id, turn_id, tool_call_id, tool_name, display } = told.PermissionRequest
@@ -489,10 +489,7 @@ test('hooks hear of subagents, tasks and their ends', async t => {
   await agent.waitFor(event => event.type === 'task.terminated')
   await agent.kernel.stop()
 
-  const lines = (await readFile(log, 'utf8'))
-    .trimEnd()
-    .split('\n')
-    .map(line => JSON.parse(line))
+  const lines = await heardIn(log)
   const told = Object.fromEntries(lines.map(({ hook_event_name, ...facts }) => [hook_event_name, facts]))
   assert.deepEqual(Object.keys(told).sort(), events.sort())
   assert.deepEqual(
@@ -536,10 +533,7 @@ test('hooks hear before and after the context is made smaller', async t => {
   await agent.waitFor(({ type }) => type === 'compaction.completed')
   await agent.kernel.stop()
 
-  const lines = (await readFile(log, 'utf8'))
-    .trimEnd()
-    .split('\n')
-    .map(line => JSON.parse(line))
+  const lines = await heardIn(log)
   const [before] = lines.filter(({ hook_event_name }) => hook_event_name === 'PreCompact')
   assert.deepEqual([before.trigger, before.instruction, lines.length], ['manual', 'mind it', 2])
 })
