@@ -290,7 +290,6 @@ export class SessionTable {
       await this.#begin(session, lock, read !== undefined)
       return session
     } catch (error) {
-      this.#ports.catalog.unpin(id)
       if (session) await this.#close(session)
       await lock?.release()
       await this.#leftover(id, dir, error)
@@ -304,6 +303,7 @@ export class SessionTable {
     if (lock) {
       session.own(async () => {
         await this.#removals.get(id)?.()
+        this.#ports.catalog.unpin(id) // first: what the next owner tells is newer
         await lock.release()
       })
       this.#ports.catalog.pin(id)
@@ -367,7 +367,6 @@ export class SessionTable {
     errors.push(...(await session.closeHost()))
     // What its slots said as they went was said to a stream that knows whose it is.
     if (!session.writable && this.#ports.streams.subscribers(session.id) === 0) await this.#ports.streams.close(session.id)
-    this.#ports.catalog.unpin(session.id)
     if (session.writable && !session.isMoved && !this.#removals.has(session.id)) this.#ports.changed?.(session.id)
     for (const err of errors) this.#ports.log.warn({ err, session_id: session.id }, 'closing a session met an error')
   }
