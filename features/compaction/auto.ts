@@ -25,6 +25,7 @@ export class ContextMemory {
   floor: number | undefined
   /** What goes on beside steps. */
   beside: Beside | undefined
+  readonly #closing = new AbortController()
   /** The turn in which the last one failed: its steps go on until the context is full. */
   #failedIn = -1
 
@@ -98,7 +99,13 @@ export class ContextMemory {
     await beside?.end()
   }
 
+  /** Aborted with `signal`, or when this is closed: nobody waits for a compaction whose pack goes. */
+  whileOpen(signal: AbortSignal): AbortSignal {
+    return AbortSignal.any([signal, this.#closing.signal])
+  }
+
   close(): Promise<void> {
+    this.#closing.abort()
     return this.drop()
   }
 
@@ -175,7 +182,7 @@ async function run(ports: AutoPorts, memory: ContextMemory, info: TurnInfo): Pro
   const { agent, history } = memory
   await memory.drop()
   const input = { agent, history, window: memory.window.bind(memory), turn_id: info.turn_id }
-  const outcome = await compact(ports, input, info.signal)
+  const outcome = await compact(ports, input, memory.whileOpen(info.signal))
   if (typeof outcome === 'object') throw new TurnFailure(outcome)
   if (outcome === 'aborted') return outcome
   await memory.measureFloor()

@@ -86,7 +86,7 @@ export default definePack({
           await memory.drop()
           const window = memory.window.bind(memory)
           const input = { agent, history, window, ...(instruction === undefined ? {} : { instruction }) }
-          await compact(ports, input, signal, () => {
+          await compact(ports, input, memory.whileOpen(signal), () => {
             isTold = true
             work.background(1)
             begun()

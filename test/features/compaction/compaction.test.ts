@@ -307,6 +307,24 @@ for (const pack of ['agent', 'history', 'sessions']) {
   })
 }
 
+test('a compaction whose own pack is swapped is cancelled: the turn that waited for it goes on, and another one can begin', async t => {
+  const agent = await startBlocked(t)
+
+  await agent.kernel.reload('compaction')
+  await agent.settled(2)
+
+  const types = order(agent).filter(type => type !== 'event.session.work_changed')
+  const expected = ['compaction.blocked', 'compaction.cancelled', 'turn.step.started', 'turn.ended']
+  assert.deepEqual(types.slice(types.indexOf('compaction.blocked')), expected)
+  assert.equal((agent.events.findLast(({ type }) => type === 'turn.ended')!.payload as { reason: string }).reason, 'completed')
+
+  await agent.compact()
+  await agent.kernel.reload('compaction')
+  let ends = 0
+  await agent.waitFor(({ type }) => type === 'compaction.cancelled' && ++ends === 2)
+  assert.equal((await agent.compact()).code, 0)
+})
+
 test('a killed server: a compaction that ran counts as cancelled and is told once, then prompts that waited start', async t => {
   const agent = await startCompacting(t, windowed(100_000, 'answer', [{ type: 'wait', until: never }]))
   const { session_id } = agent
