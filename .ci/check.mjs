@@ -1,10 +1,11 @@
 /**
- * Checks what the linter cannot: computed imports, error codes, unused dependencies, open ends, anatomy of packs, types of the client.
+ * Checks what the linter cannot: abort signals, computed imports, error codes, unused dependencies, open ends, anatomy of packs, types of the client.
  * (biome.json has the import edges and circles.) `node .ci/check.mjs [root]` prints one line per finding, `file:line text`; exit code 1
  * when there is any.
  */
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { checkAbortSignals } from './abort-signals.mjs'
 import { checkClientTypes } from './client-types.mjs'
 import { checkComputedImports } from './computed-imports.mjs'
 import { checkDependencies } from './dependencies.mjs'
@@ -13,7 +14,7 @@ import { checkPacks } from './packs.mjs'
 import { readTree } from './tree.mjs'
 import { checkWords } from './words.mjs'
 
-const checks = [checkComputedImports, checkErrorCodes, checkDependencies, checkWords, checkPacks, checkClientTypes]
+const checks = [checkAbortSignals, checkComputedImports, checkErrorCodes, checkDependencies, checkWords, checkPacks, checkClientTypes]
 
 const root = resolve(process.argv[2] ?? dirname(dirname(fileURLToPath(import.meta.url))))
 const tree = readTree(root)

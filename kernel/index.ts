@@ -58,6 +58,7 @@ export {
   late,
   laterPass,
   nextPass,
+  underFirstAbort,
   untilAborted,
   waitAtMost,
   yieldToLoop

@@ -1,4 +1,5 @@
 /** Questions at the terminal, on the standard error; the library is loaded with the first one. */
+import { firstAbort } from '../../kernel/index.ts'
 import { CommandError } from './command-error.ts'
 import { printable } from './printable.ts'
 
@@ -85,13 +86,14 @@ async function answered<T>(
   // An answer makes it stop reading as well, and is there by then.
   const end = () => setImmediate(() => over || ended.abort())
   process.stdin.on('keypress', look).on('pause', end)
+  const withdrawn = firstAbort(...(signal ? [signal] : []), ended.signal)
   try {
-    const withdrawn = signal ? AbortSignal.any([signal, ended.signal]) : ended.signal
-    const answer = await ask(library, { message: printable(message), output: process.stderr, signal: withdrawn })
+    const answer = await ask(library, { message: printable(message), output: process.stderr, signal: withdrawn.signal })
     if (interrupted) throw new Interrupted()
     return library.isCancel(answer) ? undefined : (answer as Exclude<T, symbol>)
   } finally {
     over = true
+    withdrawn.end()
     process.stdin.off('keypress', look).off('pause', end)
   }
 }

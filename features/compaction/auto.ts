@@ -1,5 +1,5 @@
 /** Compaction inside turns: before a context is too large for the next step, and when the provider said that it is. */
-import { AppError } from '../../kernel/index.ts'
+import { AppError, underFirstAbort } from '../../kernel/index.ts'
 import { type Agent, errorInfo, TurnFailure, type TurnInfo } from '../agent/index.ts'
 import { estimateText, type History, type Tracked } from '../history/index.ts'
 import { type LlmError, type ResolvedModel, windowOf } from '../llm/index.ts'
@@ -99,9 +99,9 @@ export class ContextMemory {
     await beside?.end()
   }
 
-  /** Aborted with `signal`, or when this is closed: nobody waits for a compaction whose pack goes. */
-  whileOpen(signal: AbortSignal): AbortSignal {
-    return AbortSignal.any([signal, this.#closing.signal])
+  /** Under a signal that also aborts when this is closed: nobody waits for a compaction whose pack goes. */
+  whileOpen<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return underFirstAbort([signal, this.#closing.signal], work)
   }
 
   close(): Promise<void> {
@@ -182,7 +182,7 @@ async function run(ports: AutoPorts, memory: ContextMemory, info: TurnInfo): Pro
   const { agent, history } = memory
   await memory.drop()
   const input = { agent, history, window: memory.window.bind(memory), turn_id: info.turn_id }
-  const outcome = await compact(ports, input, memory.whileOpen(info.signal))
+  const outcome = await memory.whileOpen(info.signal, signal => compact(ports, input, signal))
   if (typeof outcome === 'object') throw new TurnFailure(outcome)
   if (outcome === 'aborted') return outcome
   await memory.measureFloor()

@@ -86,11 +86,12 @@ export default definePack({
           await memory.drop()
           const window = memory.window.bind(memory)
           const input = { agent, history, window, ...(instruction === undefined ? {} : { instruction }) }
-          await compact(ports, input, memory.whileOpen(signal), () => {
+          const started = () => {
             isTold = true
             work.background(1)
             begun()
-          })
+          }
+          await memory.whileOpen(signal, either => compact(ports, input, either, started))
         }
         const over = () => {
           if (isTold) work.background(-1) // a prompt that waited is at work by now

@@ -1,6 +1,6 @@
 /** Statuses for listings, of the repositories that what is listed belongs to. */
 import { posix, relative, sep } from 'node:path'
-import { AppError } from '../../kernel/index.ts'
+import { AppError, firstAbort } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { type FileStatus, type StatusOf, withPin } from '../fs/index.ts'
 import { GitUnavailable, isUnavailable, repositoryAt, topOf } from './command.ts'
@@ -13,11 +13,13 @@ const LISTING_MS = 5000
 export async function statusesBelow(root: Root, directories: readonly string[], signal: AbortSignal): Promise<StatusOf> {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(new AppError(GitUnavailable, { message: `git took longer than ${LISTING_MS} ms` })), LISTING_MS)
+  const { signal: until, end } = firstAbort(signal, late.signal)
   try {
     const known = new Map<string, StatusOf>()
-    for (const directory of directories) await look(root, directory, known, AbortSignal.any([signal, late.signal]))
+    for (const directory of directories) await look(root, directory, known, until)
     return nearest(known)
   } finally {
+    end()
     clearTimeout(timer)
   }
 }

@@ -1,7 +1,7 @@
 /** One question to a token service: a signed assertion (RFC 7523) or a refresh token (RFC 6749, section 6) for an access token. */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
-import { headOf, redactText } from '../../kernel/index.ts'
+import { firstAbort, headOf, redactText } from '../../kernel/index.ts'
 import { parseJson, readText, recordOf, TokenProblem, transportError, type Upstream, withoutSecrets } from '../llm/index.ts'
 import { type KeyFile, KeyFileProblem, type ServiceAccount } from './key-file.ts'
 import { cloudScope } from './names.ts'
@@ -30,13 +30,15 @@ export async function askForToken(key: KeyFile, { upstream, now }: GrantParts, s
   const host = new URL(key.token_uri).host
   const fields = await fieldsOf(key, now())
   const timeout = AbortSignal.timeout(TIMEOUT_MS)
-  const reply = await upstream.postForm(key.token_uri, fields, {}, AbortSignal.any([signal, timeout])).catch((error: unknown) => {
+  const { signal: until, end } = firstAbort(signal, timeout)
+  const reply = await upstream.postForm(key.token_uri, fields, {}, until).catch((error: unknown) => {
+    end()
     signal.throwIfAborted()
     if (timeout.aborted) throw unreachable(`the token service ${host} did not answer within ${TIMEOUT_MS / 1000} s`)
     throw new TokenProblem(transportError(error, `the token service ${host}`), error)
   })
   const { status } = reply
-  const said = recordOf(parseJson(await readText(reply.body))) // a page of a proxy says nothing: the status says more
+  const said = recordOf(parseJson(await readText(reply.body).finally(end))) // a page of a proxy says nothing: the status says more
   if (status >= 200 && status <= 299) {
     const { access_token: token, expires_in } = said
     if (typeof token !== 'string' || token === '') throw unreachable(`the token service ${host} answered without an access token`)

@@ -71,7 +71,7 @@ export async function connect(
   const { config } = entry
   const startupMs = () => config.startupTimeoutMs ?? ports.startupMs()
   const limit = AbortSignal.timeout(startupMs())
-  const starting = AbortSignal.any([signal, limit])
+  const { signal: starting, end: started } = firstAbort(signal, limit) // the library listens to it, and never stops
   const sdk = await loadSdk()
   const made = transportTo(entry, cwd, ports, sdk)
   /** Servers quote what they were given when they end; this is shown and kept. */
@@ -128,7 +128,7 @@ export async function connect(
       },
       call: (name, args, options) =>
         calls.run(options, late => {
-          const { signal, end } = firstAbort(options.signal, late) // the library listens to it, and never stops
+          const { signal, end } = firstAbort(options.signal, late)
           const onprogress = ({ progress: done, total, message }: { progress: number; total?: number; message?: string }) =>
             options.progress({ text: message, percent: total ? Math.min(100, (done / total) * 100) : undefined })
           const request = { method: 'tools/call', params: { name, arguments: { ...args } } } as const
@@ -154,6 +154,8 @@ export async function connect(
     open = false
     ports.ending(close()) // what is left of a start that failed
     throw reasonOf(error, { signal, limit, trouble: made.trouble(), ms: startupMs(), shown })
+  } finally {
+    started()
   }
 }
 

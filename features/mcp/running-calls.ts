@@ -1,4 +1,5 @@
 /** The calls that run on one connection: their time, which stands still while the user is asked, and whom a question of the server is for. */
+import { underFirstAbort } from '../../kernel/index.ts'
 import type { Elicited, Form } from './elicitation.ts'
 
 export interface RunningCall {
@@ -85,6 +86,6 @@ export class RunningCalls {
     const [only, ...others] = this.#calls
     if (!only || others.length > 0) return { action: 'cancel' }
     const [call, clock] = only
-    return await clock.hold(() => call.elicit(form, AbortSignal.any([signal, clock.over])))
+    return await clock.hold(() => underFirstAbort([signal, clock.over], either => call.elicit(form, either)))
   }
 }

@@ -1,5 +1,5 @@
 /** Tools of MCP servers as tools of an agent: their names, and calls that reach the server they were listed by or none. */
-import { headOf, Type } from '../../kernel/index.ts'
+import { headOf, Type, underFirstAbort } from '../../kernel/index.ts'
 import type { ToolImages } from '../media/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { argumentNames } from './argument-names.ts'
@@ -80,7 +80,8 @@ function toolOf(name: string, server: McpServer, { name: own, description, schem
           const options = {
             signal,
             timeoutMs: limit_ms,
-            elicit: (form: Form, over: AbortSignal) => fillIn(server.name, form, ask(env, AbortSignal.any([signal, over]))),
+            elicit: (form: Form, over: AbortSignal) =>
+              underFirstAbort([signal, over], either => fillIn(server.name, form, ask(env, either))),
             progress: (update: { readonly text?: string; readonly percent?: number }) => progress({ kind: 'progress', ...update })
           }
           const answer = await server.call(generation, own, args, options).catch((error: unknown) => {

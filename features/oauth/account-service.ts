@@ -1,5 +1,5 @@
 /** Questions to the authorization server (RFC 8628, RFC 6749 section 6) and to the account service. Nothing is stored here. */
-import { redactText } from '../../kernel/index.ts'
+import { firstAbort, redactText } from '../../kernel/index.ts'
 import {
   isHttpUrl,
   isTransportError,
@@ -138,8 +138,9 @@ export class AccountService {
     signal.throwIfAborted()
     const headers = await this.#parts.headers()
     const timeout = AbortSignal.timeout(timeout_ms)
+    const { signal: until, end } = firstAbort(signal, timeout)
     try {
-      const { status, body } = await send(headers, AbortSignal.any([signal, timeout]))
+      const { status, body } = await send(headers, until)
       const said = await readText(body, LIMIT_BYTES, timeout_ms)
       if (!signal.aborted && !timeout.aborted) return { status, text: said }
       throw new Error('the answer was not read to its end')
@@ -149,6 +150,8 @@ export class AccountService {
       if (error instanceof OutboundRefused) throw new AccountProblem(error.message, { cause: error, unset: true })
       const why = isTransportError(error) ? `: ${whyUnreachable(error)}` : ` (${(error as Error).name})`
       throw new AccountProblem(`${hostOf(url)} could not be reached${why}`, { cause: error })
+    } finally {
+      end()
     }
   }
 }

@@ -1,6 +1,6 @@
 /** The login flow of the managed provider: one at a time, started, read and cancelled from outside. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, type DataOf, InternalError, inOrder, invalid } from '../../kernel/index.ts'
+import { AppError, type DataOf, firstAbort, InternalError, inOrder, invalid } from '../../kernel/index.ts'
 import { MANAGED_PROVIDER } from '../providers/index.ts'
 import type { AccountService, DeviceCode } from './account-service.ts'
 import type { Credential, FlowSnapshot, FlowStatus, Region, startLogin } from './contract.ts'
@@ -60,7 +60,8 @@ export class Logins {
    */
   async start(region: Region | undefined, signal: AbortSignal): Promise<DataOf<typeof startLogin>> {
     const abort = new AbortController()
-    const start = { number: ++this.#started, region, abort, until: AbortSignal.any([signal, abort.signal]) }
+    const { signal: until, end } = firstAbort(signal, abort.signal)
+    const start = { number: ++this.#started, region, abort, until }
     this.#starts.add(start)
     if (this.#closed) this.#abandon('the server stops')
     try {
@@ -71,6 +72,7 @@ export class Logins {
       if (!(error instanceof AccountProblem) && !abort.signal.aborted) throw error
       throw new AppError(InternalError, { message: `the login could not be started: ${(error as Error).message}`, cause: error })
     } finally {
+      end()
       this.#starts.delete(start)
     }
   }

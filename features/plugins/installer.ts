@@ -1,7 +1,7 @@
 /** Brings a plugin into the home: staged, checked, then moved in place in one step. A failed one leaves nothing. */
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, headOf, invalid, type Logger, withLock } from '../../kernel/index.ts'
+import { AppError, headOf, invalid, type Logger, underFirstAbort, withLock } from '../../kernel/index.ts'
 import { PathMissing } from '../workspaces/index.ts'
 import type { PluginRecord } from './contract.ts'
 import { type DownloadPorts, DownloadProblem, downloadTo, refToTake } from './download.ts'
@@ -100,13 +100,22 @@ export class Installer {
   async #fetch(place: PluginPlace, staging: string, signal: AbortSignal): Promise<Staged> {
     const files = join(staging, 'files')
     if (place.kind === 'local-path') return { integrity: await copyTree(place.path, files, signal) }
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(this.#ports.download_ms)])
-    const ports = { ...this.#ports, signal: limited }
+    const limit = AbortSignal.timeout(this.#ports.download_ms)
+    return await underFirstAbort([signal, limit], limited => this.#download(place, staging, files, limited))
+  }
+
+  async #download(
+    place: Exclude<PluginPlace, { kind: 'local-path' }>,
+    staging: string,
+    files: string,
+    signal: AbortSignal
+  ): Promise<Staged> {
+    const ports = { ...this.#ports, signal }
     const zip = join(staging, 'archive.zip')
     const taken = place.kind === 'repo' ? { ...place, ...(await refToTake(place.base, place.ref, ports)) } : place
     const integrity = await downloadTo(zip, taken.url, ports)
     await mkdir(files, { mode: 0o700 })
-    const comment = await unzip(zip, files, limited)
+    const comment = await unzip(zip, files, signal)
     if (taken.kind !== 'repo') return { integrity }
     const { owner, repo, ref } = taken
     // Hosts of repositories write the commit into the comment of their archives.

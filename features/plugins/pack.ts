@@ -1,5 +1,5 @@
 /** Wires plugins: what is installed, what it brings to sessions, the marketplace, and their routes. */
-import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
+import { definePack, KernelInfo, Type, underFirstAbort } from '../../kernel/index.ts'
 import { watchConfig } from '../config/index.ts'
 import { createUpstream } from '../llm/index.ts'
 import { Peers, PeerTopics } from '../peers/index.ts'
@@ -99,10 +99,12 @@ export default definePack({
     ctx.route(installPlugin, async ({ body, signal }) => summaryOf(await list.install(ownRows.fetchable(body.source), signal)))
     ctx.route(readMarketplace, async ({ signal }) => {
       const installed = (await list.refresh()).map(shownOf)
-      const limited = AbortSignal.any([signal, AbortSignal.timeout(marketplaceMs)])
       const own = ownRows.all()
       const { marketplace } = await import('./marketplace.ts')
-      return { entries: await marketplace({ ...net, signal: limited, hosts, location: catalogAddress(), installed, own }) }
+      const ports = { ...net, hosts, location: catalogAddress(), installed, own }
+      return {
+        entries: await underFirstAbort([signal, AbortSignal.timeout(marketplaceMs)], limited => marketplace({ ...ports, signal: limited }))
+      }
     })
     const change = (route: typeof enablePlugin, work: (id: string) => Promise<void>) =>
       ctx.route(route, async ({ params }) => {

@@ -1,5 +1,5 @@
 /** Reads a document from a provider, a registry or a directory: bounded in time and bytes, failures as short texts that hold no secret. */
-import { headOf } from '../../kernel/index.ts'
+import { firstAbort, headOf } from '../../kernel/index.ts'
 import {
   isHttpUrl,
   isTransportError,
@@ -60,16 +60,18 @@ export async function fetchJson(
   if (!isHttpUrl(url)) throw new FetchProblem('the URL is not an http(s) address')
   const timeout = AbortSignal.timeout(ms)
   const late = (cause?: unknown) => new FetchProblem(`no answer within ${ms / 1000} s`, { cause })
+  const { signal: until, end } = firstAbort(signal, timeout)
   let reply: UpstreamReply
   try {
-    reply = await upstream.get(url, headers, AbortSignal.any([signal, timeout]))
+    reply = await upstream.get(url, headers, until)
   } catch (error) {
+    end()
     signal.throwIfAborted()
     throw timeout.aborted ? late(error) : new FetchProblem(unreachable(error, url), { cause: error })
   }
   const { status, body } = reply
   const good = status >= 200 && status <= 299
-  const text = await readText(body, good ? limitBytes : 1, ms)
+  const text = await readText(body, good ? limitBytes : 1, ms).finally(end)
   signal.throwIfAborted()
   if (timeout.aborted) throw late()
   if (status === 401 || status === 402 || status === 403)

@@ -29,6 +29,7 @@ const maxClosing = 32
 export class IdleSessions {
   readonly #ports: IdlePorts
   #timer: NodeJS.Timeout | undefined
+  #due = 0
   #stopped = false
 
   constructor(ports: IdlePorts) {
@@ -38,21 +39,30 @@ export class IdleSessions {
   /** Unloads what nobody uses, and comes back when the next one is due. */
   sweep(): void {
     if (this.#stopped) return
-    clearTimeout(this.#timer)
-    this.#timer = undefined
     const { sessions, maxIdle, idleMs, hibernateMs, closing, used, unload, log } = this.#ports
     const now = performance.now()
     for (const session of sessions.values()) {
       const limit = sessions.size > maxIdle ? idleMs : hibernateMs
       const rest = session.usedAt + limit - now
       if (rest > 0 || closing() >= maxClosing) {
-        this.#timer = setTimeout(() => this.sweep(), Math.max(rest, 20)).unref()
+        this.#comeBack(now, Math.max(rest, 20))
         return
       }
       if (this.#isIdle(session)) {
         void unload(session.id).catch(err => log.warn({ err, session_id: session.id }, 'unloading a session failed'))
       } else used(session, now + 1) // what goes on counts as use; behind `now`, so that this pass ends here
     }
+  }
+
+  /** A timer that fires too early stays: one for each use would leave a list of timers in the runtime until it is due. */
+  #comeBack(now: number, ms: number): void {
+    if (this.#timer && this.#due <= now + ms) return
+    clearTimeout(this.#timer)
+    this.#due = now + ms
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.sweep()
+    }, ms).unref()
   }
 
   stop(): void {

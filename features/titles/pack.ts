@@ -1,5 +1,5 @@
 /** Wires generated titles. */
-import { AppError, definePack, defineSlot, KernelInfo, Type } from '../../kernel/index.ts'
+import { AppError, definePack, defineSlot, KernelInfo, Type, underFirstAbort } from '../../kernel/index.ts'
 import { Config, experimentalSection } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
 import { createUpstream, LlmLogins, nonBlank, OutboundHosts, providersSection } from '../llm/index.ts'
@@ -51,11 +51,12 @@ export default definePack({
       if (config()?.get(experimentalSection).auto_session_title !== true) throw refused('the flag auto_session_title is off')
       if (!managed) throw refused('there is no managed login')
       if (!force && session.state.title_kind !== 'replaceable') throw refused('the session has a title')
-      const signal = AbortSignal.any([ctx.signal, AbortSignal.timeout(ctx.config.timeout_ms)])
-      const main = session.agent('main')
-      const chat = main && (await materialOf(await histories.of(main), source, signal).catch(() => undefined)) // too long to read in time
-      if (chat === undefined) throw refused('there is nothing to make it of yet')
-      const title = await askForTitle(service, managed, chat, signal)
+      const title = await underFirstAbort([ctx.signal, AbortSignal.timeout(ctx.config.timeout_ms)], async signal => {
+        const main = session.agent('main')
+        const chat = main && (await materialOf(await histories.of(main), source, signal).catch(() => undefined)) // too long to read in time
+        if (chat === undefined) throw refused('there is nothing to make it of yet')
+        return await askForTitle(service, managed, chat, signal)
+      })
       if (!force && session.state.title_kind !== 'replaceable') throw refused('the session has got a title meanwhile')
       await session.entitle(title, 'generated')
       return title

@@ -13,15 +13,13 @@ export interface SearchPorts extends PlacePorts {
   readonly engine: () => Promise<SearchEngine>
   /** Whether a file (absolute) may be shown to the agent. */
   readonly readable: (env: ToolEnv) => Promise<(path: string) => boolean>
-  /** Aborts with the pack. */
-  readonly signal: AbortSignal
 }
 
 /** Paths in one answer. */
 const SHOWN = 100
 
 export function createGlob(ports: SearchPorts): Tool<typeof globParameters> {
-  const { ops, engine, readable, signal: end } = ports
+  const { ops, engine, readable } = ports
   return {
     name: 'Glob',
     description:
@@ -58,9 +56,8 @@ export function createGlob(ports: SearchPorts): Tool<typeof globParameters> {
             bytes += path.length + 1
             return bytes <= SEARCH_BYTES && found.length < SEARCH_FILES
           }
-          const ends = AbortSignal.any([signal, end])
-          const partial = await (await engine()).list(request, collect, ends)
-          const sorted = await newestFirst(found, path => join(root.real, path), ops, ends)
+          const partial = await (await engine()).list(request, collect, signal)
+          const sorted = await newestFirst(found, path => join(root.real, path), ops, signal)
           const inside = isInside(root.path, env.cwd)
           const lines = sorted.slice(0, SHOWN).map(path => (inside ? path : join(root.path, path)))
           const notes: string[] = []

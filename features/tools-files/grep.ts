@@ -14,7 +14,7 @@ type Arguments = Static<typeof grepParameters>
 const SHOWN = 250
 
 export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
-  const { ops, engine, readable, signal: end } = ports
+  const { ops, engine, readable } = ports
   return {
     name: 'Grep',
     description:
@@ -40,7 +40,7 @@ export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
         async check(signal) {
           if (!mayChange(env.earlier, place.real, !single)) await assertSearchable()
           // A search in a place where nothing is to be found: what the engine does not understand, it refuses there, too.
-          if (sep === '/') await (await engine()).grep(requestOf(args, '/dev', 'null'), () => true, AbortSignal.any([signal, end]))
+          if (sep === '/') await (await engine()).grep(requestOf(args, '/dev', 'null'), () => true, signal)
         },
         async run(_progress, signal) {
           await assertSearchable()
@@ -55,12 +55,11 @@ export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
             return true
           }
           const request = requestOf(args, root, single ? basename(place.real) : undefined)
-          const ends = AbortSignal.any([signal, end])
-          const { partial } = await (await engine()).grep(request, collect, ends)
+          const { partial } = await (await engine()).grep(request, collect, signal)
           const pathOf = (each: FileMatches) => join(root, each.path)
           const secrets = await secretLinks(found.map(pathOf), around.home)
           const free = found.filter(each => !secrets.has(pathOf(each)))
-          const sorted = await newestFirst(free, pathOf, ops, ends)
+          const sorted = await newestFirst(free, pathOf, ops, signal)
           const inside = isInside(shownRoot, env.cwd)
           return show(
             sorted,

@@ -36,8 +36,7 @@ export default definePack({
       ops: nodeFileOps,
       home: ctx.home,
       engine,
-      readable: (env: ToolEnv) => authority.readable(env),
-      signal: ctx.signal
+      readable: (env: ToolEnv) => authority.readable(env)
     }
 
     for (const tool of [createRead(files), createWrite(files), createEdit(files)]) ctx.contribute(Tools, tool)

@@ -1,5 +1,5 @@
 /** The FetchURL tool: the text of a page. */
-import { headOf, type Static } from '../../kernel/index.ts'
+import { headOf, type Static, underFirstAbort } from '../../kernel/index.ts'
 import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { fetchParameters } from './contract.ts'
 import { addressOf, type DownloadPorts, download, type Page } from './download.ts'
@@ -70,7 +70,7 @@ async function textOf(page: Page, { extractor }: FetchPorts, signal: AbortSignal
 export async function limited<T>(ms: number, what: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const timeout = AbortSignal.timeout(ms)
   try {
-    return await work(AbortSignal.any([signal, timeout]))
+    return await underFirstAbort([signal, timeout], work)
   } catch (error) {
     if (timeout.aborted && !signal.aborted) throw new ToolRefusal(`${what} did not answer within ${ms / 1000} s.`)
     throw error

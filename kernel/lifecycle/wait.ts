@@ -57,6 +57,16 @@ export function firstAbort(...sources: readonly AbortSignal[]): { readonly signa
   return { signal: own.signal, end }
 }
 
+/** Does the work under a signal that aborts with the first of these, as long as it takes (`firstAbort`). */
+export async function underFirstAbort<T>(sources: readonly AbortSignal[], work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const { signal, end } = firstAbort(...sources)
+  try {
+    return await work(signal)
+  } finally {
+    end()
+  }
+}
+
 /** A queue: work that is put into it runs one after the other, whatever becomes of the work before. */
 export function inOrder(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()

@@ -155,6 +155,13 @@ test('packages are used and listed, each where it belongs', async () => {
   )
 })
 
+test('a signal that Node keeps for good is found', async () => {
+  await finds(
+    { 'features/one/domain.ts': 'export const either = (a: AbortSignal, b: AbortSignal) => AbortSignal.any([a, b])\n' },
+    /^features\/one\/domain\.ts:1 may stay in memory for good/
+  )
+})
+
 test('open ends are found in sources and documents, whole words only', async () => {
   const [todo, fixme] = ['TO' + 'DO', 'FIX' + 'ME']
   await finds(

@@ -18,7 +18,7 @@ export async function files(t: TestLike, engine: SearchEngine = walker) {
   const seen = await FilesSeen.open(undefined, silent)
   const home = join(cwd, '..', 'home')
   const ports = { ops: nodeFileOps, home, seen: async () => seen }
-  const search = { ops: nodeFileOps, home, engine: async () => engine, readable: permissive.readable, signal: new AbortController().signal }
+  const search = { ops: nodeFileOps, home, engine: async () => engine, readable: permissive.readable }
   const tools = [createRead(ports), createWrite(ports), createEdit(ports), createGlob(search), createGrep(search)]
   const stage = await scene(t, tools, { agent })
   let turn = 0

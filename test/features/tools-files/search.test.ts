@@ -118,8 +118,7 @@ test('Glob looks at a bounded number of files and stops at the abort, also while
     ops,
     home: '/srv/home',
     engine: async () => engine,
-    readable: permissive.readable,
-    signal: new AbortController().signal
+    readable: permissive.readable
   })
   const env = { agent, cwd: agent.session.cwd, turn_id: 0, tool_call_id: 'c', now: () => new Date(0), earlier: [] }
   const execution = await tool.prepare({ pattern: '*.ts' }, env)
@@ -146,7 +145,7 @@ test('Grep stops at the abort', async t => {
     signal.throwIfAborted()
     return {}
   }
-  const files = { ops: nodeFileOps, home: '/srv/home', readable: permissive.readable, signal: new AbortController().signal }
+  const files = { ops: nodeFileOps, home: '/srv/home', readable: permissive.readable }
   const tool = createGrep({ ...files, engine: async () => ({ ...walker, grep }) })
   const env = { agent, cwd: agent.session.cwd, turn_id: 0, tool_call_id: 'c', now: () => new Date(0), earlier: [] }
   const execution = await tool.prepare({ pattern: 'x' }, env)
@@ -204,25 +203,4 @@ test('ripgrep is gone when nobody wants more of its results, or taking them fail
     assertGone(await pid())
   }
   assert.deepEqual(ends, ['size', 'broken'])
-})
-
-test('a search ends with the pack', async t => {
-  const { engine, pid, request } = await lasting(t)
-  const pack = new AbortController()
-  const ports = { ops: nodeFileOps, home: '/srv/home', engine: async () => engine, readable: permissive.readable, signal: pack.signal }
-  for (const [tool, args] of [
-    [createGlob(ports), { pattern: '*' }],
-    [createGrep(ports), { pattern: 'x' }]
-  ] as const) {
-    const agent = await fakeAgent(t, { cwd: request.root })
-    const env = { agent, cwd: request.root, turn_id: 0, tool_call_id: 'c', now: () => new Date(0), earlier: [] }
-    const execution = await tool.prepare(args, env)
-    const ended = execution.run(() => undefined, new AbortController().signal, Promise.resolve())
-    if (!pack.signal.aborted) {
-      const started = await pid()
-      pack.abort(new Error('unloaded'))
-      await assert.rejects(ended, /unloaded/)
-      assertGone(started)
-    } else await assert.rejects(ended, /unloaded/)
-  }
 })
