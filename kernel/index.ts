@@ -64,7 +64,7 @@ export {
   yieldToLoop
 } from './lifecycle/wait.ts'
 export type { Logger, Operator, OperatorLine } from './log/log.ts'
-export { isSecretName, REDACTED, redactLine, redactText, redactUrls, restoreUrls } from './log/redact.ts'
+export { isSecretName, isSecretParameter, REDACTED, redactLine, redactText } from './log/redact.ts'
 export * from './pack.ts'
 export { EventSubject, globalStream, type SubjectRule } from './realtime/event-frame.ts'
 export {

@@ -20,4 +20,5 @@ export {
   tokenCountingSection
 } from './sections.ts'
 export * from './service.ts'
+export { redactUrls, restoreUrls } from './urls.ts'
 export { watchConfig } from './watch.ts'

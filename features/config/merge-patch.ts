@@ -1,5 +1,5 @@
 /** `POST /api/v1/config`: the body's domains in file form, merged into the file by the contract's rules. */
-import { type Detail, REDACTED, restoreUrls } from '../../kernel/index.ts'
+import { type Detail, REDACTED } from '../../kernel/index.ts'
 import { pathOf } from './effective.ts'
 import { asSent, both, convertKeys, toSnake } from './key-case.ts'
 import { redact } from './redaction.ts'
@@ -7,6 +7,7 @@ import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'
 import { copy, isTable, own, put, same, type Table } from './tables.ts'
 import { didYouMean, maxStrangers, meant } from './unknown-keys.ts'
+import { restoreUrls } from './urls.ts'
 
 /** A body reduced to what it may change: known domains, file spelling, without `raw`, nulls and the derived `yolo`. */
 interface BodyPatch {

@@ -1,6 +1,7 @@
 /** Nothing secret leaves the server: secrets are told by the name of their key, at any depth, beside what sections declare. */
-import { isSecretName, REDACTED, redactText, redactUrls } from '../../kernel/index.ts'
+import { isSecretName, REDACTED, redactText } from '../../kernel/index.ts'
 import { isTable, put, remembered, type Table } from './tables.ts'
+import { redactUrls } from './urls.ts'
 
 /** Tables that hold credentials under names of any kind. */
 const holders = new Set(['oauth', 'headers', 'customheaders', 'env'])

@@ -1,5 +1,5 @@
 /** Takes secrets that are known out of a text that others wrote: upstreams like to quote what they were sent. */
-import { isSecretName, REDACTED } from '../../kernel/index.ts'
+import { isSecretName, isSecretParameter, REDACTED } from '../../kernel/index.ts'
 
 /** Shorter ones would be found in ordinary words. */
 const minChars = 4
@@ -51,11 +51,6 @@ export function secretsIn(url: string | undefined): string[] {
   const { username, password, searchParams } = new URL(url)
   const user = username.length < tokenChars ? [] : [username, decoded(username)]
   return [password, decoded(password), ...user, ...[...searchParams].flatMap(([name, value]) => (isSecretParameter(name) ? [value] : []))]
-}
-
-/** In a URL some more names mean a secret than elsewhere. */
-function isSecretParameter(name: string): boolean {
-  return isSecretName(name) || /(?:key|sig|signature|^code|^auth)$/.test(name.toLowerCase().replace(/[^a-z0-9]/g, ''))
 }
 
 const plainHeaders = new Set(['accept', 'accept-encoding', 'content-type', 'user-agent'])

@@ -1,6 +1,6 @@
 /** What a client sends for a provider, checked beyond its shape and turned into records of the configuration file. */
-import { type Detail, invalid, redactUrls, restoreUrls, type Static, type TSchema, tidy } from '../../kernel/index.ts'
-import { isHeaderValue, notAHeaderValue } from '../config/index.ts'
+import { type Detail, invalid, type Static, type TSchema, tidy } from '../../kernel/index.ts'
+import { isHeaderValue, notAHeaderValue, redactUrls, restoreUrls } from '../config/index.ts'
 import { isHttpUrl, nonBlank, notAnAddress } from '../llm/index.ts'
 import type { ModelEntry, ProviderBody } from './contract.ts'
 import { isProviderId, MAX_ID_LENGTH } from './names.ts'

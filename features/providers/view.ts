@@ -1,6 +1,5 @@
 /** Providers and models as the API shows them: computed once for each state of the configuration. */
-import { redactUrls } from '../../kernel/index.ts'
-import type { Config } from '../config/index.ts'
+import { type Config, redactUrls } from '../config/index.ts'
 import {
   type ContributedModel,
   defaultModelSection,
