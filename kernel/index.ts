@@ -28,7 +28,7 @@ export {
   ValidationFailed,
   within
 } from './errors.ts'
-export { homeOfUser, knownHome } from './home.ts'
+export { FileUnusable, homeOfUser, knownHome, readBounded } from './home.ts'
 export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { partedList, partedText } from './http/large-json.ts'
@@ -101,11 +101,11 @@ export {
   toPageToken
 } from './schema.ts'
 export { nearest } from './spelling.ts'
-export { FileUnusable, lockBounded, readBounded, replaceBounded, whereItLies } from './storage/bounded.ts'
 export {
   checkStoreId,
   type Fence,
   type FileStamp,
+  isMissing,
   makeFile,
   type ReplaceOptions,
   readIfThere,

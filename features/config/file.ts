@@ -1,16 +1,8 @@
 /** The configuration file on disk: read complete, replaced atomically, changed under a lock that other processes respect. */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  AppError,
-  type FileStamp,
-  FileUnusable,
-  invalid,
-  lockBounded,
-  readBounded,
-  replaceBounded,
-  yieldToLoop
-} from '../../kernel/index.ts'
+import { AppError, type FileStamp, FileUnusable, invalid, isMissing, readBounded, yieldToLoop } from '../../kernel/index.ts'
+import { lockBounded, replaceBounded } from './given-file.ts'
 import { freeze, shared, type Table } from './tables.ts'
 import { TomlProblem } from './toml.ts'
 import { editToml } from './toml-edit.ts'
@@ -148,9 +140,4 @@ async function stampOf(path: string): Promise<string> {
 
 function stampText({ ino, size, mtimeNs }: FileStamp): string {
   return `${ino} ${size} ${mtimeNs}`
-}
-
-function isMissing(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException
-  return code === 'ENOENT' || code === 'ENOTDIR'
 }

@@ -1,6 +1,7 @@
 /** Public face of the config pack. */
 export { ConfigObject, configChanged, patchConfig, readConfig } from './contract.ts'
 export { Environment, type EnvironmentReport } from './environment.ts'
+export { lockBounded, replaceBounded } from './given-file.ts'
 export { isHeaderValue, notAHeaderValue, reviewSent } from './headers.ts'
 export {
   backgroundSection,

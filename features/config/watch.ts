@@ -2,7 +2,7 @@
 import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { whereItLies } from '../../kernel/index.ts'
+import { whereItLies } from './given-file.ts'
 
 const pollMs = 2_000
 const quietMs = 150

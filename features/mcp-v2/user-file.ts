@@ -1,5 +1,6 @@
 /** The user's file of MCP servers: changed under a lock, everything else in it stays. */
-import { AppError, FileUnusable, invalid, lockBounded, replaceBounded } from '../../kernel/index.ts'
+import { AppError, FileUnusable, invalid } from '../../kernel/index.ts'
+import { lockBounded, replaceBounded } from '../config/index.ts'
 import { fileBytes, McpServerMissing, serverFileText, serversIn, userFile } from '../mcp/index.ts'
 
 type Servers = Readonly<Record<string, unknown>>

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { access, appendFile, constants, mkdir, readFile, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { replaceFile } from '../../kernel/index.ts'
+import { isMissing, replaceFile } from '../../kernel/index.ts'
 import { leadsTo } from '../tools/index.ts'
 
 export interface FileFacts {
@@ -92,8 +92,3 @@ export const nodeFileOps: FileOps = {
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException | undefined)?.code
 const isDenied = (error: unknown) => ['EACCES', 'EPERM', 'EROFS'].includes(codeOf(error) ?? '')
-
-/** Whether an error says that nothing is at the path. */
-export function isMissing(error: unknown): boolean {
-  return ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')
-}

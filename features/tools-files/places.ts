@@ -1,6 +1,6 @@
 /** Path rules of the file tools: where a given path leads, and whether the tools may go there. */
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
-import { homeOfUser } from '../../kernel/index.ts'
+import { homeOfUser, isMissing } from '../../kernel/index.ts'
 import {
   isInside,
   isProtected,
@@ -13,7 +13,7 @@ import {
   type ToolEnv,
   ToolRefusal
 } from '../tools/index.ts'
-import { type FileOps, isMissing } from './file-ops.ts'
+import type { FileOps } from './file-ops.ts'
 
 export interface Place {
   /** Absolute, as displayed. */
