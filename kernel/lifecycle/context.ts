@@ -229,7 +229,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         if (hook !== parts.hooks.started || !parts.hasStarted()) return undo
         let live = true
         queueMicrotask(() => {
-          if (live) void env.guard.settle(name, 'tap of started', fn as () => unknown, setupTimeoutMs, undefined)
+          if (live) void env.guard.settle(name, 'tap of started', fn as () => unknown, setupTimeoutMs)
         })
         return () => {
           live = false

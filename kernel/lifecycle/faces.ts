@@ -116,7 +116,7 @@ export function heardServices(pack: string, guard: Guard, scope: Scope, awaitMs:
       (fn: Fn, self?: object): Fn =>
       (...args) => {
         const run = () => fn.apply(self, args)
-        return kind === 'notify' ? guard.tell(pack, what, run) : guard.settle(pack, what, run, awaitMs, undefined)
+        return kind === 'notify' ? guard.tell(pack, what, run) : guard.settle(pack, what, run, awaitMs)
       }
     const own = (undo: unknown) => scope.ownUndo(undo as () => void)
     const run: Fn = (...args) => {

@@ -91,13 +91,13 @@ export class Guard {
     }
   }
 
-  /** Runs a callback that may answer later. Never rejects: a failure, or no answer within `ms`, resolves to `fallback`. */
-  async settle<T>(pack: string, what: string, run: () => T | Promise<T>, ms: number, fallback: T): Promise<T> {
+  /** Runs a callback that may answer later. Never rejects: a failure, or no answer within `ms`, resolves to undefined. */
+  async settle(pack: string, what: string, run: () => unknown, ms: number): Promise<unknown> {
     try {
       return await inTime(Promise.resolve(this.run(pack, what, run)), ms)
     } catch (error) {
       this.report(pack, what, error)
-      return fallback
+      return undefined
     }
   }
 

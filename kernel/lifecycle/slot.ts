@@ -75,7 +75,7 @@ export class Hosts {
       const opened = (await Promise.resolve(value).catch(() => undefined)) as { close?: () => unknown } | undefined // an open that failed has nothing to close
       if (typeof opened?.close === 'function') await opened.close()
     }
-    await this.#guard.settle(this.of(slot).owner ?? 'the kernel', `close of slot ${slot.name}`, close, this.#limitMs, undefined)
+    await this.#guard.settle(this.of(slot).owner ?? 'the kernel', `close of slot ${slot.name}`, close, this.#limitMs)
   }
 }
 
