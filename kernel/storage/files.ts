@@ -9,6 +9,7 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { developerError, notSaved, unsaved } from '../errors.ts'
 import type { Guard } from '../lifecycle/guard.ts'
+import { KeyedQueue } from '../lifecycle/wait.ts'
 import type { Logger } from '../log/log.ts'
 import { ThisThread } from './look.ts'
 
@@ -336,25 +337,21 @@ export async function ensureDir(dir: string, files: FileCalls = nodeFiles): Prom
 /** Some file systems and platforms cannot open or flush a directory: there names follow with the file system's own schedule. */
 const cannotSyncDirs = new Set(['EACCES', 'EBADF', 'EINVAL', 'EISDIR', 'ENOTSUP', 'EPERM'])
 
-/** Flushes of directories that run, and the one that begins after each when somebody waits for it. */
-const syncing = new Map<string, { readonly now: Promise<void>; next: Promise<void> | undefined }>()
+const flushes = new KeyedQueue()
+/** Flushes of directories that have not begun. */
+const coming = new Map<string, Promise<void>>()
 
 /** Flushes a directory's entries, where the system can do that. Callers that meet share the flush that begins after all of them. */
 export function syncDir(dir: string, files: FileCalls = nodeFiles): Promise<void> {
   if (files !== nodeFiles) return flushDir(dir, files)
-  const running = syncing.get(dir)
-  if (!running) return beginSync(dir)
-  const again = () => beginSync(dir)
-  running.next ??= running.now.then(again, again)
-  return running.next
-}
-
-function beginSync(dir: string): Promise<void> {
-  const now = flushDir(dir, nodeFiles).finally(() => {
-    if (syncing.get(dir)?.next === undefined) syncing.delete(dir)
-  })
-  syncing.set(dir, { now, next: undefined })
-  return now
+  if (!flushes.isBusy(dir)) return flushes.run(dir, () => flushDir(dir, files))
+  const flush = () => {
+    coming.delete(dir)
+    return flushDir(dir, files)
+  }
+  const shared = coming.get(dir) ?? flushes.run(dir, flush)
+  coming.set(dir, shared)
+  return shared
 }
 
 async function flushDir(dir: string, files: FileCalls): Promise<void> {
