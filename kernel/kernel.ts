@@ -300,8 +300,7 @@ export class Kernel {
   }
 
   #remount(added?: Registrations): void {
-    const clash = added && this.#registry.clash(added)
-    if (clash !== undefined) throw developerError('wire_clash', clash)
+    if (added) this.#registry.assertFree(added)
     const { routes, frames, events } = this.#registry.wire()
     this.#http.mount(routes)
     this.hub.clients.frames.mount(frames)

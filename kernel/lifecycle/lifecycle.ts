@@ -292,10 +292,10 @@ export class Lifecycle {
       if (owner !== undefined) return developerError('service_clash', id, unit.name, owner)
     }
     try {
-      const clash = registry.clash(unit.registrations)
-      return clash === undefined ? undefined : developerError('wire_clash', clash)
+      registry.assertFree(unit.registrations)
+      return undefined
     } catch (error) {
-      return reasonOf(error) // of what it declared, whatever it looked like when it was handed over
+      return reasonOf(error) // or of what it declared, whatever it looked like when it was handed over
     }
   }
 

@@ -4,7 +4,7 @@
  */
 
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from '../contract.ts'
-import type { ErrorSpec } from '../errors.ts'
+import { developerError, type ErrorSpec } from '../errors.ts'
 import { type MountedRoute, nameOf, routeKey } from '../http/router.ts'
 import type { Declarations, PackFacts, PackState } from '../info.ts'
 import type { FrameCheck, FrameHandler, Pack } from '../pack.ts'
@@ -36,18 +36,13 @@ interface Claim {
   readonly what: string | ErrorSpec | NamedShape
 }
 
-interface Claims {
-  /** Of several with one key the first. */
-  readonly byKey: ReadonlyMap<string, Claim>
-  /** What clashes among them, if anything does. */
-  readonly clash: string | undefined
-}
+/** By their keys, of several with one key the first. Throws `wire_clash` when two of them cannot both be. */
+type Claims = ReadonlyMap<string, Claim>
 
 function claimsOf(surface: Surface): Claims {
   const { pack, routes, events, frames, outFrames, errors } = surface
   const alone = (what: string, key = what): Claim => ({ pack, key, what })
-  const byKey = new Map<string, Claim>()
-  let clash: string | undefined
+  const claims = new Map<string, Claim>()
   for (const claim of [
     ...routes.map(spec => alone(nameOf(spec), `route ${clashKey(spec)}`)),
     ...events.map(({ type }) => alone(`event type ${type}`)),
@@ -57,11 +52,16 @@ function claimsOf(surface: Surface): Claims {
     ...[...new Set(errors)].map(what => ({ pack, key: `error code ${what.code}`, what })),
     ...shapesOf(surface).map(what => ({ pack, key: `shape ${what.name}`, what }))
   ]) {
-    const before = byKey.get(claim.key)
-    if (before) clash ??= clashOf(claim, before)
-    else byKey.set(claim.key, claim)
+    assertBoth(claim, claims)
+    if (!claims.has(claim.key)) claims.set(claim.key, claim)
   }
-  return { byKey, clash }
+  return claims
+}
+
+function assertBoth(claim: Claim, taken: Claims): void {
+  const other = taken.get(claim.key)
+  const clash = other && clashOf(claim, other)
+  if (clash !== undefined) throw developerError('wire_clash', clash)
 }
 
 /** Why two claims to one key cannot both be; undefined when they can. */
@@ -210,18 +210,11 @@ export class Registry {
     this.#kernel = claimsOf(kernel)
   }
 
-  /** Text of a clash with what is mounted, or within the candidate itself. What is mounted was held against the others when it came. */
-  clash(candidate: Registrations): string | undefined {
+  /** Throws `wire_clash` for a clash with what is mounted, or within the candidate itself. What is mounted was held against the others when it came. */
+  assertFree(candidate: Registrations): void {
     const claims = candidate.claims()
     const others = this.#active.filter(entry => entry !== candidate).map(entry => entry.claims())
-    for (const taken of [this.#kernel, ...others]) {
-      for (const claim of claims.byKey.values()) {
-        const other = taken.byKey.get(claim.key)
-        const clash = other && clashOf(claim, other)
-        if (clash !== undefined) return clash
-      }
-    }
-    return claims.clash
+    for (const taken of [this.#kernel, ...others]) for (const claim of claims.values()) assertBoth(claim, taken)
   }
 
   /** A pack goes, and may come back: until then its routes and frames answer that it is away (`Activity.absence`). */
