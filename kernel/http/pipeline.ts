@@ -21,8 +21,8 @@ import {
   refusedByDisk,
   Unauthorized
 } from '../errors.ts'
-import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
+import type { Work } from '../lifecycle/scope.ts'
 import { firstAbort, isPromise, untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import { coerce, problems, type TObject, type TSchema, tidy } from '../schema.ts'
 import { isBinary } from './bytes.ts'

@@ -4,7 +4,7 @@ import { isReserved } from '../access/principal.ts'
 import type { AnyRoute, Method } from '../contract.ts'
 import { assertRouteParts } from '../declared.ts'
 import { AppError, developerError, invalid, ValidationFailed } from '../errors.ts'
-import type { Activity } from '../lifecycle/activity.ts'
+import type { Activity } from '../lifecycle/scope.ts'
 import type { RouteHandler } from '../pack.ts'
 import { headOf } from '../text-ends.ts'
 

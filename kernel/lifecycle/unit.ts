@@ -9,8 +9,7 @@ import { type MountedRoute, nameOf, routeKey } from '../http/router.ts'
 import type { Declarations, PackFacts, PackState } from '../info.ts'
 import type { FrameCheck, FrameHandler, Pack } from '../pack.ts'
 import { type NamedShape, shapesIn } from '../schema.ts'
-import { Activity } from './activity.ts'
-import { Scope } from './scope.ts'
+import { Activity, Scope } from './scope.ts'
 
 export interface MountedFrame {
   readonly pack: string

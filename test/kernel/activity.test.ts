@@ -1,7 +1,7 @@
 /** The work in flight of a pack, and how long its end waits for it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Activity } from '../../kernel/lifecycle/activity.ts'
+import { Activity } from '../../kernel/lifecycle/scope.ts'
 
 test('without a grace time running work is aborted at once', { timeout: 4_000 }, async () => {
   const activity = new Activity()
