@@ -17,7 +17,7 @@ import type { Storage, StoreOf } from '../storage/ports.ts'
 import { guardedItems, membersOf } from './faces.ts'
 import { isTappable, ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
 import type { Lifecycle } from './lifecycle.ts'
-import { type Dispose, startChild, startTimer } from './scope.ts'
+import { startChild, startTimer } from './scope.ts'
 import {
   type Accounts,
   assertItem,
@@ -70,17 +70,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
   const open = () => {
     if (scope.closed) throw developerError('pack_inactive', name)
   }
-  const own = (dispose: Dispose) => {
-    assertFunction('a clean-up', dispose)
-    try {
-      return scope.own(dispose)
-    } catch {
-      throw developerError('pack_inactive', name) // and what was opened too late is closed again
-    }
-  }
   /** During setup the effect is staged and becomes visible with the others; afterwards it happens at once. */
   const publish = (effect: () => () => void): Undo => {
-    open()
     let undo: (() => void) | undefined
     let gone = false
     const take = scope.ownUndo(() => {
@@ -174,7 +165,6 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     store: (spec, place) => storeAt(spec, place ? join(home, place.dir) : join(home, 'packs', name, spec.name)),
     storeAt,
     fence(of) {
-      open()
       assertFunction('a rule of fences', of)
       return scope.ownUndo(parts.fences.add(name, of))
     },
@@ -211,7 +201,6 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         entries: usable(() => lists().entries),
         away: usable(away),
         onChange: (listener: () => void) => {
-          open()
           assertFunction(`the ${what}`, listener)
           return scope.ownUndo(parts.points.onChange(point.id, () => env.guard.tell(name, what, listener)))
         }
@@ -237,9 +226,11 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         }
       })
     },
-    own,
+    own(dispose) {
+      assertFunction('a clean-up', dispose)
+      return scope.own(dispose)
+    },
     timer(ms, work, options) {
-      open()
       assertFunction('a timer', work)
       return startTimer(starter, ms, work, options)
     },

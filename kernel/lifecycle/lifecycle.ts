@@ -321,12 +321,12 @@ export class Lifecycle {
     const graceMs = Math.min(this.#env.options.graceMs, Math.max(0, this.#graceEnds - performance.now()))
     const aborted = await unit.registrations.activity.drain(graceMs, () => this.#absence(unit))
     if (aborted > 0) this.#env.log.warn({ pack: unit.name, requests: aborted }, 'requests were aborted by unloading')
-    await this.#close(unit, () => developerError('pack_inactive', unit.name))
+    await this.#close(unit)
     this.#state(unit, 'Pending')
   }
 
   /** A clean-up that hangs is given up after the time limit of a setup, so that one pack cannot hold the others. */
-  async #close(unit: Unit, why: () => Error): Promise<void> {
+  async #close(unit: Unit, why?: () => Error): Promise<void> {
     const errors = await unit.scope.close(why, this.#env.options.setupTimeoutMs)
     for (const error of errors) this.#env.guard.report(unit.name, 'clean-up', error)
   }

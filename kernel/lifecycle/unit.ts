@@ -151,12 +151,12 @@ export class Unit {
   again: NodeJS.Timeout | undefined
   /** When that is, on the clock of `performance`. */
   againAt: number | undefined
-  scope = new Scope()
-  registrations: Registrations
+  scope!: Scope
+  registrations!: Registrations
   /** Services by token id, staged by setup. */
-  provided = new Map<string, unknown>()
+  provided!: Map<string, unknown>
   /** Registrations that become visible together when the pack turns Active. */
-  staged: (() => void)[] = []
+  staged!: (() => void)[]
   /** Activation sequence number; dependents have higher ones. */
   activated = 0
   /** How long the last setup took. */
@@ -166,7 +166,7 @@ export class Unit {
 
   constructor(pack: Pack) {
     this.pack = pack
-    this.registrations = new Registrations(pack)
+    this.reset()
   }
 
   get name(): string {
@@ -175,7 +175,7 @@ export class Unit {
 
   /** Fresh scope and lists for the next activation. */
   reset(): void {
-    this.scope = new Scope()
+    this.scope = new Scope(() => developerError('pack_inactive', this.name))
     this.registrations = new Registrations(this.pack)
     this.provided = new Map()
     this.staged = []
