@@ -41,17 +41,20 @@ export interface Checker<S extends TSchema> {
   Errors(value: unknown): Iterable<ValueError>
 }
 
-const compiled = new WeakMap<TSchema, Checker<TSchema>>()
+/** Made once for each schema. */
+function once<T>(make: (schema: TSchema) => T): (schema: TSchema) => T {
+  const known = new WeakMap<TSchema, T>()
+  return schema => {
+    const made = known.get(schema)
+    if (made !== undefined) return made
+    const fresh = make(schema)
+    known.set(schema, fresh)
+    return fresh
+  }
+}
 
 /** The checker of a schema, compiled at its first use (a mid-size schema costs about half a millisecond). */
-export function checker<S extends TSchema>(schema: S): Checker<S> {
-  let check = compiled.get(schema)
-  if (!check) {
-    check = inCharacters(TypeCompiler.Compile(schema))
-    compiled.set(schema, check)
-  }
-  return check as Checker<S>
-}
+export const checker = once(schema => inCharacters(TypeCompiler.Compile(schema))) as <S extends TSchema>(schema: S) => Checker<S>
 
 /** JSON Schema counts the characters of a text, the library its UTF-16 units: what is too long by these alone is fine. */
 function inCharacters(check: TypeCheck<TSchema>): Checker<TSchema> {
@@ -194,31 +197,21 @@ function coerceField(field: TSchema, given: unknown): unknown {
   return given
 }
 
-const prepared = new WeakMap<TSchema, TSchema>()
+const prepared = once(schema => prepare(schema) as TSchema)
 
 /**
  * Removes keys that the schema does not name, in place, and returns the value. Objects with `additionalProperties: true` keep
  * theirs (the library's own Clean would drop them), and names such as `constructor` get no special treatment.
  */
 export function stripUnknown(schema: TSchema, value: unknown): unknown {
-  let ready = prepared.get(schema)
-  if (!ready) {
-    ready = prepare(schema) as TSchema
-    prepared.set(schema, ready)
-  }
-  return Value.Clean(ready, value)
+  return Value.Clean(prepared(schema), value)
 }
 
-const defaulted = new WeakMap<TSchema, boolean>()
+const isDefaulted = once(hasDefault)
 
 /** Fills what the schema has defaults for, in place, and returns the value. */
 export function fillDefaults(schema: TSchema, value: unknown): unknown {
-  let has = defaulted.get(schema)
-  if (has === undefined) {
-    has = hasDefault(schema)
-    defaulted.set(schema, has)
-  }
-  return has ? Value.Default(schema, withoutMisfits(schema, value)) : value
+  return isDefaulted(schema) ? Value.Default(schema, withoutMisfits(schema, value)) : value
 }
 
 /**

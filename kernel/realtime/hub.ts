@@ -46,7 +46,6 @@ export class Hub implements Streams {
   readonly #foreign = inOrder()
   #rule: SubjectRule | undefined
   #ended = false
-  #stopping: Promise<void> | undefined
 
   constructor(env: Environment, { gate, hooks, journals, waitingBytes }: HubOptions) {
     this.#env = env
@@ -216,12 +215,7 @@ export class Hub implements Streams {
   }
 
   /** Closes connections, writes everything and closes the journals. Later events reach listeners only. */
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop()
-    return this.#stopping
-  }
-
-  async #stop(): Promise<void> {
+  async stop(): Promise<void> {
     await this.clients.close()
     this.#ended = true
     await this.#table.closeAll()
