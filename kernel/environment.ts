@@ -10,7 +10,8 @@ import { Hosts } from './lifecycle/slot.ts'
 import { createLog, type Logger, type LogOptions, type OperatorLine } from './log/log.ts'
 import type { Pack } from './pack.ts'
 import type { Journals } from './realtime/journal.ts'
-import { problems, type TSchema } from './schema.ts'
+import { problems } from './schema.ts'
+import type { TSchema } from './shapes.ts'
 import type { EngineEnvironment, Storage } from './storage/ports.ts'
 
 export interface KernelOptions {

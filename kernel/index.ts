@@ -78,28 +78,8 @@ export {
   type Watermark
 } from './realtime/journal.ts'
 export type * from './realtime/types.ts'
-export {
-  annotations,
-  checker,
-  cursorQuery,
-  fromPageToken,
-  type NamedShape,
-  named,
-  namedShape,
-  nullable,
-  oneOf,
-  openObject,
-  page,
-  problems,
-  type Static,
-  Time,
-  type TObject,
-  type TProperties,
-  type TSchema,
-  Type,
-  tidy,
-  toPageToken
-} from './schema.ts'
+export { checker, problems, tidy } from './schema.ts'
+export * from './shapes.ts'
 export { nearest } from './spelling.ts'
 export {
   checkStoreId,

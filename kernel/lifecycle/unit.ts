@@ -8,7 +8,8 @@ import { developerError, type ErrorSpec } from '../errors.ts'
 import { type MountedRoute, nameOf, routeKey } from '../http/router.ts'
 import type { Declarations, PackFacts, PackState } from '../info.ts'
 import type { FrameCheck, FrameHandler, Pack } from '../pack.ts'
-import { type NamedShape, shapesIn } from '../schema.ts'
+import { shapesIn } from '../schema.ts'
+import type { NamedShape } from '../shapes.ts'
 import { Activity, Scope } from './scope.ts'
 
 export interface MountedFrame {

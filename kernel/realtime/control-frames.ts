@@ -2,7 +2,7 @@
 import { defineFrame, defineOutFrame, type FrameSpec, type OutFrameSpec } from '../contract.ts'
 import type { StandingFrame } from '../elsewhere.ts'
 import { AppError, CredentialRejected } from '../errors.ts'
-import { named, oneOf, type TObject, Type } from '../schema.ts'
+import { named, oneOf, type TObject, Type } from '../shapes.ts'
 import type { ClientConnection } from './connection.ts'
 import type { SubjectRule } from './event-frame.ts'
 import type { Cursor, Watermark } from './journal.ts'

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { defineStore, type StoreKind, type StoreSpec } from '../contract.ts'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import { Type } from '../schema.ts'
+import { Type } from '../shapes.ts'
 import {
   BlobMissing,
   type BlobStore,

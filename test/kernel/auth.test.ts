@@ -11,7 +11,7 @@ import { OriginPolicy } from '../../kernel/access/origin.ts'
 import { readToken, rotateToken, tokenPath } from '../../kernel/access/token.ts'
 import { defineRoute } from '../../kernel/contract.ts'
 import { Banned } from '../../kernel/errors.ts'
-import { Type } from '../../kernel/schema.ts'
+import { Type } from '../../kernel/shapes.ts'
 import { testEnvironment } from '../../kernel/testing.ts'
 import { type Bound, startHttp, tempHome } from './http-fixture.ts'
 

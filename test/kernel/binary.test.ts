@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { defineRoute } from '../../kernel/contract.ts'
 import { binary, etagMatches, type FileReply, fileEtag, parseRange, type StreamReply } from '../../kernel/http/bytes.ts'
-import { Type } from '../../kernel/schema.ts'
+import { Type } from '../../kernel/shapes.ts'
 import { type SendOptions, startHttp, tempHome } from './http-fixture.ts'
 
 const route = defineRoute({ method: 'GET', path: '/api/v1/file', summary: 'x', data: Type.Null(), binary: { types: ['*/*'] } })

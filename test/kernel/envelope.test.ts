@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
 import { type AnyRoute, defineRoute } from '../../kernel/contract.ts'
 import { AppError, errorSpec, invalid, PersistenceFailed } from '../../kernel/errors.ts'
-import { Type } from '../../kernel/schema.ts'
+import { Type } from '../../kernel/shapes.ts'
 import { type Fixture, startHttp } from './http-fixture.ts'
 
 const json = { 'content-type': 'application/json' }

@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { defineRoute } from '../../kernel/contract.ts'
 import { answerText, LargeText, partedList, partedText } from '../../kernel/http/large-json.ts'
-import { Type } from '../../kernel/schema.ts'
+import { Type } from '../../kernel/shapes.ts'
 import { startHttp } from './http-fixture.ts'
 
 const long = (unit: string, chars = 700_000) => unit.repeat(Math.ceil(chars / unit.length))

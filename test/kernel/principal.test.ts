@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Principal } from '../../kernel/access/principal.ts'
 import { rotateToken } from '../../kernel/access/token.ts'
 import { defineRoute } from '../../kernel/contract.ts'
-import { Type } from '../../kernel/schema.ts'
+import { Type } from '../../kernel/shapes.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 import { type Bound, startHttp } from './http-fixture.ts'
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { AnyRoute } from '../../kernel/contract.ts'
 import { defineRoute } from '../../kernel/contract.ts'
 import { assertRoute, routeKey } from '../../kernel/http/router.ts'
-import { Type } from '../../kernel/schema.ts'
+import { Type } from '../../kernel/shapes.ts'
 import { type Bound, startHttp } from './http-fixture.ts'
 
 const named = (path: string) => [...path.matchAll(/\{\+?(\w+)\}/g)].map(match => match[1]!)

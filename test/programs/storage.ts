@@ -4,7 +4,7 @@
  * puts a record and prints `put` (`refused` when the disk did) when it is told `put <key> <n>`, and closes it when it is told anything else.
  */
 import { defineStore } from '../../kernel/contract.ts'
-import { Type } from '../../kernel/schema.ts'
+import { Type } from '../../kernel/shapes.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
 
 const record = Type.Object({ n: Type.Integer() })
