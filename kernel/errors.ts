@@ -8,7 +8,7 @@ import { constants } from 'node:os'
 import { basename } from 'node:path'
 import { getSystemErrorMap } from 'node:util'
 import { type TSchema, Type } from '@sinclair/typebox'
-import { headOf } from './text-ends.ts'
+import { headOf } from './text.ts'
 
 /** What an answer with this error holds beside its text. */
 export interface ErrorShapes {

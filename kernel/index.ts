@@ -80,7 +80,6 @@ export {
 export type * from './realtime/types.ts'
 export { checker, problems, tidy } from './schema.ts'
 export * from './shapes.ts'
-export { nearest } from './spelling.ts'
 export {
   checkStoreId,
   type Fence,
@@ -95,4 +94,4 @@ export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from '.
 export { identityAt, lookAt, lookAtAll, realAt, stampAt, stampsAt } from './storage/look.ts'
 export * from './storage/ports.ts'
 export { isAbandoned, ownProcess, type ProcessIdentity, processStart, stateOf, temporaryName } from './storage/process-life.ts'
-export { headOf, tailOf } from './text-ends.ts'
+export * from './text.ts'

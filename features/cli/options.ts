@@ -1,6 +1,6 @@
 /** Reading a command line: which command, which words and options, and errors that say what would have been right. */
 import { parseArgs } from 'node:util'
-import { nearest } from '../../kernel/spelling.ts'
+import { nearest } from '../../kernel/text.ts'
 import { type CommandLine, type CommandName, type CommandSpec, commandSpecs, type Form, flagsOf } from './commands.ts'
 import { type Flag, type FlagName, type FlagValues, flags, logLevels } from './flags.ts'
 

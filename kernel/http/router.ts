@@ -6,7 +6,7 @@ import { assertRouteParts } from '../declared.ts'
 import { AppError, developerError, invalid, ValidationFailed } from '../errors.ts'
 import type { Activity } from '../lifecycle/scope.ts'
 import type { RouteHandler } from '../pack.ts'
-import { headOf } from '../text-ends.ts'
+import { headOf } from '../text.ts'
 
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 

@@ -5,7 +5,7 @@
 import { closeSync, fstatSync, mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Logger as PinoLogger, pino } from 'pino'
-import { headOf } from '../text-ends.ts'
+import { headOf } from '../text.ts'
 import { redactLine, redactText } from './redact.ts'
 
 export type Logger = PinoLogger

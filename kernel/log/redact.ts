@@ -2,7 +2,7 @@
  * Takes secrets out of texts that nobody knows in advance: by the name in front of them, and by shape wherever they stand. One rule for
  * logs, texts and the configuration of which names say that a secret stands behind them.
  */
-import { headOf } from '../text-ends.ts'
+import { headOf } from '../text.ts'
 
 /** Stands in the place of a secret. */
 export const REDACTED = '[redacted]'
