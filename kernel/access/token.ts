@@ -39,7 +39,6 @@ async function ensureToken(home: string): Promise<void> {
   if (readToken(home) === undefined) await replaceFile(tokenPath(home), text, { unserialised: true }) // an empty file is no token
 }
 
-/** 32 random bytes as base64url. */
 function newToken(): string {
   return randomBytes(32).toString('base64url')
 }

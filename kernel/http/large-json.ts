@@ -80,7 +80,6 @@ export class LargeText {
     yield Buffer.from(json)
   }
 
-  /** All parts. */
   async made(): Promise<Buffer[]> {
     const parts: Buffer[] = []
     for await (const part of this.parts()) parts.push(part)

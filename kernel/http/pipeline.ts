@@ -51,7 +51,6 @@ export class Pipeline {
     this.#table = new RouteTable(routes)
   }
 
-  /** The route that answers a path. */
   routeAt(method: Method, path: string): AnyRoute | undefined {
     return this.#table.find(method, path).route?.spec
   }

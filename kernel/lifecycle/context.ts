@@ -258,7 +258,6 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
   }
 }
 
-/** What packs see of the hub. */
 const streamMethods = [
   'open',
   'openForeign',

@@ -125,7 +125,6 @@ export class Guard {
     if (account.recent.length === count) this.#tooMany(pack, developerError('faults_many', count, within_ms, last))
   }
 
-  /** Faults of a pack; undefined while there are none. */
   faults(pack: string): Faults | undefined {
     return this.#accounts.get(pack)?.faults
   }

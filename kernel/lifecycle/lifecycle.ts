@@ -15,7 +15,6 @@ interface LifecycleParts {
   readonly registry: Registry
   /** Checks the deployment config and runs the pack's `setup` with a context for this unit. A promise is awaited. */
   readonly setup: (unit: Unit) => unknown
-  /** Runs after every state change. */
   readonly onState: (name: string, state: PackState) => void
   /** Puts the current registrations on the wire; called once per transition that changed them. */
   readonly remount: () => void

@@ -111,7 +111,6 @@ export class Scope {
 /** How long work may still go on after its signal was aborted, ms. */
 const lastWordMs = 250
 
-/** A piece of work of a pack. */
 export interface Work {
   /** Aborts when the pack unloads and its grace time is over. */
   readonly signal: AbortSignal

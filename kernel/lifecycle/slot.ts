@@ -28,7 +28,6 @@ export function defineSlot<T, H extends SlotHost = SlotHost>(name: string, open:
   return { kind: 'slot', name, open, ...(basis && { basis }) }
 }
 
-/** What a kernel knows of a slot. */
 interface SlotFacts {
   /** The pack that owns it. One that no pack claimed lives with its hosts. */
   owner: string | undefined

@@ -160,9 +160,7 @@ export class Unit {
   staged!: (() => void)[]
   /** Activation sequence number; dependents have higher ones. */
   activated = 0
-  /** How long the last setup took. */
   setupMs: number | undefined
-  /** When it turned Active for the last time. */
   activeSince: Date | undefined
 
   constructor(pack: Pack) {

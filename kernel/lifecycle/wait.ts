@@ -125,12 +125,10 @@ export class KeyedQueue {
     return result
   }
 
-  /** Something is under way for this key. */
   isBusy(key: string): boolean {
     return this.#last.has(key)
   }
 
-  /** Resolves when nothing is under way. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.allSettled(this.#last.values())
   }

@@ -32,7 +32,6 @@ export class Fanout {
     return this.#subscribers.get(session_id)?.size ?? 0
   }
 
-  /** Sessions with subscribers. */
   followed(): string[] {
     return [...this.#subscribers.keys()]
   }

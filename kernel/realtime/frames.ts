@@ -25,7 +25,6 @@ import type { ClientConnection, Transport } from './connection.ts'
 import type { ControlFrames } from './control-frames.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
-/** A well-formed request frame. */
 interface RequestFrame {
   readonly type: string
   readonly id: string

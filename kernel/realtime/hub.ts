@@ -190,7 +190,6 @@ export class Hub implements Streams {
     if (mark) this.clients.resync(session_id, mark)
   }
 
-  /** What is open, and how much waits. */
   facts(): { readonly streams: readonly StreamFacts[]; readonly waiting_bytes: number } {
     return { streams: this.#table.facts(), waiting_bytes: this.#table.waiting.bytes }
   }

@@ -23,14 +23,12 @@ export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' 
 
 const flushed = promisify(fsync)
 
-/** The calls of Node. */
 export const nodeFiles: FileCalls = {
   ...node,
   writeNow: (handle, lines) => writevSync(handle.fd, lines),
   flushNames: (_dir, fd) => flushed(fd)
 }
 
-/** Of whole files. */
 const here = new ThisThread()
 
 /** What the stores on files of one home share. */
@@ -40,7 +38,6 @@ export interface StoreParts {
   readonly log: Pick<Logger, 'warn'>
   /** Default: those of Node. */
   readonly files?: FileCalls | undefined
-  /** Leases that guard files. */
   readonly fences?: Fences | undefined
 }
 
@@ -77,7 +74,6 @@ export interface Fences {
   of(file: string): Fence | undefined
 }
 
-/** A rule of a pack. */
 interface FenceRule {
   readonly pack: string
   readonly of: Fences['of']
@@ -97,7 +93,6 @@ export class FenceRules implements Fences {
     this.#guard = guard
   }
 
-  /** Returns the undo. */
   add(pack: string, of: Fences['of']): () => void {
     const rule = { pack, of, isUsed: false }
     this.#rules.add(rule)

@@ -126,7 +126,6 @@ export class LineFiles {
     })
   }
 
-  /** Removes the file. */
   remove(file: string): Promise<void> {
     return this.#queue.run(file, async () => {
       await this.#close(file)
