@@ -25,7 +25,7 @@ import { EventSubject, type SubjectRule } from './realtime/event-frame.ts'
 import { createJournals } from './realtime/file-journals.ts'
 import { Hub } from './realtime/hub.ts'
 import type { LocalClient, LocalConnection } from './realtime/types.ts'
-import { FenceRules } from './storage/files.ts'
+import { FenceRules } from './storage/fences.ts'
 import { createStorage } from './storage/index.ts'
 import type { Storage } from './storage/ports.ts'
 

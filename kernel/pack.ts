@@ -13,7 +13,7 @@ import type { AnySlot, Hosts } from './lifecycle/slot.ts'
 import type { Logger, Operator } from './log/log.ts'
 import type { Connection, Emit, Listener, Streams } from './realtime/types.ts'
 import { isSchema } from './schema.ts'
-import type { Fence } from './storage/files.ts'
+import type { Fence } from './storage/fences.ts'
 import type { StoreOf } from './storage/ports.ts'
 
 /** What a route handler gets: values checked against the route's schemas, defaults filled in. */

@@ -12,7 +12,7 @@ import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } 
 import type { Hub } from '../realtime/hub.ts'
 import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { fillDefaults, problems, stripUnknown } from '../schema.ts'
-import type { FenceRules } from '../storage/files.ts'
+import type { FenceRules } from '../storage/fences.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
 import { guardedItems, membersOf } from './faces.ts'
 import { isTappable, ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'

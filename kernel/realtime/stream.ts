@@ -6,7 +6,7 @@
 import type { Environment } from '../environment.ts'
 import { developerError, LeaseLost } from '../errors.ts'
 import { laterPass, yieldToLoop } from '../lifecycle/wait.ts'
-import type { Fence } from '../storage/files.ts'
+import type { Fence } from '../storage/fences.ts'
 import { type Draft, type EventFrame, globalStream, numberFrame } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
 import type { Journal, Journals, JournalView, Watermark } from './journal.ts'

@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox'
 import type { Principal } from '../access/principal.ts'
 import type { EventScope, EventSpec } from '../contract.ts'
 import type { SlotHost } from '../lifecycle/slot.ts'
-import type { Fence } from '../storage/files.ts'
+import type { Fence } from '../storage/fences.ts'
 import type { Cursor, JournaledEvent, JournalSlice, Watermark } from './journal.ts'
 
 /** Whom a session event belongs to. */

@@ -6,18 +6,8 @@ import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { LeaseLost, unsaved } from '../errors.ts'
 import { KeyedQueue, yieldToLoop } from '../lifecycle/wait.ts'
-import {
-  type Fence,
-  type FileCalls,
-  type FileContent,
-  inDir,
-  nodeFiles,
-  quarantineFile,
-  removeFenced,
-  replaceFenced,
-  syncDir,
-  writeBytes
-} from './files.ts'
+import { type Fence, quarantineFile, removeFenced, replaceFenced } from './fences.ts'
+import { type FileCalls, type FileContent, inDir, nodeFiles, syncDir, writeBytes } from './files.ts'
 import { goodEnd, type Line, LineReader } from './line-reader.ts'
 import { ThisThread } from './look.ts'
 

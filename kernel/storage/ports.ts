@@ -8,7 +8,7 @@ import type { StoreKind, StoreSpec } from '../contract.ts'
 import { developerError } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { checker, problems } from '../schema.ts'
-import type { Fences } from './files.ts'
+import type { Fences } from './fences.ts'
 
 /** What a kernel hands to an engine of storage or journals. */
 export interface EngineEnvironment {

@@ -8,21 +8,8 @@ import { Readable } from 'node:stream'
 import type { StoreSpec } from '../contract.ts'
 import { unsaved } from '../errors.ts'
 import { KeyedQueue } from '../lifecycle/wait.ts'
-import {
-  ensureDir,
-  type Fence,
-  fileOf,
-  forReading,
-  idsBelow,
-  nodeFiles,
-  quarantineFile,
-  readIfThere,
-  removeFenced,
-  replaceFenced,
-  type StoreParts,
-  storing,
-  unlessMissing
-} from './files.ts'
+import { type Fence, quarantineFile, removeFenced, replaceFenced, type StoreParts, storing } from './fences.ts'
+import { ensureDir, fileOf, forReading, idsBelow, nodeFiles, readIfThere, unlessMissing } from './files.ts'
 import { type Lock, withLock } from './lock.ts'
 import { BlobMissing, type BlobStore, BlobTooLarge, type Codec, codecOf, type DocumentStore } from './ports.ts'
 import { sweepAbandoned, temporaryName } from './process-life.ts'
