@@ -290,8 +290,8 @@ export type DeveloperCode = keyof typeof mistakes
 export class DeveloperError extends Error {
   readonly code: DeveloperCode
 
-  constructor(code: DeveloperCode, message: string, options?: ErrorOptions) {
-    super(message, options)
+  constructor(code: DeveloperCode, message: string) {
+    super(message)
     this.name = 'DeveloperError'
     this.code = code
   }
