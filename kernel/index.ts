@@ -50,19 +50,7 @@ export {
   serviceToken
 } from './lifecycle/services.ts'
 export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycle/slot.ts'
-export {
-  aFewAtOnce,
-  firstAbort,
-  inOrder,
-  isPromise,
-  late,
-  laterPass,
-  nextPass,
-  underFirstAbort,
-  untilAborted,
-  waitAtMost,
-  yieldToLoop
-} from './lifecycle/wait.ts'
+export * from './lifecycle/wait.ts'
 export type { Logger, Operator, OperatorLine } from './log/log.ts'
 export { isSecretName, isSecretParameter, REDACTED, redactLine, redactText } from './log/redact.ts'
 export * from './pack.ts'

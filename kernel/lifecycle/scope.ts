@@ -3,9 +3,31 @@
  * child processes that it starts, whose faults are its own.
  */
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
+import { setMaxListeners } from 'node:events'
 import { type AppError, developerError } from '../errors.ts'
 import type { Guard } from './guard.ts'
-import { LazySignal, late, waitAtMost } from './wait.ts'
+import { late, waitAtMost } from './wait.ts'
+
+/** A signal that is made when somebody asks for it: most are never asked for. */
+export class LazySignal {
+  #controller: AbortController | undefined
+  #why: (() => unknown) | undefined
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      setMaxListeners(0, this.#controller.signal) // as many as there is work
+      if (this.#why) this.#controller.abort(this.#why())
+    }
+    return this.#controller.signal
+  }
+
+  /** `why` makes the reason, when somebody has asked or asks later. */
+  abort(why: () => unknown): void {
+    this.#why ??= why
+    this.#controller?.abort(this.#why())
+  }
+}
 
 export type Dispose = () => unknown
 

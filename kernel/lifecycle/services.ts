@@ -1,7 +1,7 @@
 /** How packs find each other: services (one provider) and extension points (many contributors, with change notice), by typed tokens. */
 import { inspect } from 'node:util'
 import { developerError } from '../errors.ts'
-import { LazySignal } from './wait.ts'
+import { LazySignal } from './scope.ts'
 
 /** Reference to a service: its id at run time, its type at compile time. Two references with one id are the same service. */
 export interface ServiceToken<T> {

@@ -1,5 +1,4 @@
 /** Waiting: at most so long, until it is in vain, for one's place in a queue, and for the others in this process. */
-import { setMaxListeners } from 'node:events'
 
 /** Also of another realm or library. */
 export function isPromise(value: unknown): value is Promise<unknown> {
@@ -86,52 +85,6 @@ export async function aFewAtOnce<I, T>(items: readonly I[], most: number, work: 
   }
   await Promise.all(Array.from({ length: most }, worker))
   return answers
-}
-
-/** A signal that is made when somebody asks for it: most are never asked for. */
-export class LazySignal {
-  #controller: AbortController | undefined
-  #why: (() => unknown) | undefined
-
-  get signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController()
-      setMaxListeners(0, this.#controller.signal) // as many as there is work
-      if (this.#why) this.#controller.abort(this.#why())
-    }
-    return this.#controller.signal
-  }
-
-  /** `why` makes the reason, when somebody has asked or asks later. */
-  abort(why: () => unknown): void {
-    this.#why ??= why
-    this.#controller?.abort(this.#why())
-  }
-}
-
-/** Work in order, one at a time per key. A key is forgotten as soon as nothing waits for it. */
-export class KeyedQueue {
-  readonly #last = new Map<string, Promise<unknown>>()
-
-  /** Runs `work` after everything that was asked for this key before; failures of others do not matter. */
-  run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key)
-    const result = before ? before.then(work, work) : work()
-    this.#last.set(key, result)
-    const forget = () => {
-      if (this.#last.get(key) === result) this.#last.delete(key)
-    }
-    result.then(forget, forget)
-    return result
-  }
-
-  isBusy(key: string): boolean {
-    return this.#last.has(key)
-  }
-
-  async idle(): Promise<void> {
-    while (this.#last.size > 0) await Promise.allSettled(this.#last.values())
-  }
 }
 
 /** What all streams together may take of one pass of the event loop, ms. */

@@ -8,7 +8,6 @@ import * as node from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { developerError, unsaved } from '../errors.ts'
-import { KeyedQueue } from '../lifecycle/wait.ts'
 import { ThisThread } from './look.ts'
 
 /** What a change goes through on its way to the disk. Another set may stand in: one that counts flushes, or lets a write fail. */
@@ -226,6 +225,31 @@ export async function ensureDir(dir: string, files: FileCalls = nodeFiles): Prom
 
 /** Some file systems and platforms cannot open or flush a directory: there names follow with the file system's own schedule. */
 const cannotSyncDirs = new Set(['EACCES', 'EBADF', 'EINVAL', 'EISDIR', 'ENOTSUP', 'EPERM'])
+
+/** Work in order, one at a time per key. A key is forgotten as soon as nothing waits for it. */
+export class KeyedQueue {
+  readonly #last = new Map<string, Promise<unknown>>()
+
+  /** Runs `work` after everything that was asked for this key before; failures of others do not matter. */
+  run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key)
+    const result = before ? before.then(work, work) : work()
+    this.#last.set(key, result)
+    const forget = () => {
+      if (this.#last.get(key) === result) this.#last.delete(key)
+    }
+    result.then(forget, forget)
+    return result
+  }
+
+  isBusy(key: string): boolean {
+    return this.#last.has(key)
+  }
+
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.allSettled(this.#last.values())
+  }
+}
 
 const flushes = new KeyedQueue()
 /** Flushes of directories that have not begun. */
