@@ -2,6 +2,7 @@
 import { defineSlot, headOf, type PackContext } from '../../kernel/index.ts'
 import { promptQueued, turnEnded, turnStarted } from '../agent/index.ts'
 import { compactionCompleted, compactionStarted } from '../compaction/index.ts'
+import type { Origin } from '../history/index.ts'
 import { approvalRequested, approvalResolved } from '../interactions/index.ts'
 import type { Session, Sessions } from '../sessions/index.ts'
 import { StoppedSubagents, subagentCompleted, subagentFailed, subagentSpawned, subagentStarted } from '../subagents/index.ts'
@@ -15,6 +16,8 @@ import type { HookRunner } from './runner.ts'
 const ApprovalSlot = defineSlot('hook-approvals', (_session: Session) => new Map<string, { readonly tool_name: string }>())
 /** Profiles of subagents: their begin and end name none. */
 const ChildSlot = defineSlot('hook-subagents', (_session: Session) => new Map<string, string>())
+/** Why the context of an agent is being made smaller: the end does not say it. */
+const TriggerSlot = defineSlot('hook-compactions', (_session: Session) => new Map<string, string>())
 const HEARTBEAT_MS = 60_000
 
 export interface NoticePorts {
@@ -26,17 +29,20 @@ export interface NoticePorts {
 export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticePorts): void {
   ctx.slot(ApprovalSlot)
   ctx.slot(ChildSlot)
+  ctx.slot(TriggerSlot)
   const tell = (event: HookEvent, session_id: string | undefined, subject = '', fields: Readonly<Record<string, unknown>> = {}) => {
     const session = rules.has(event) && session_id !== undefined ? sessions.loaded(session_id) : undefined
     if (session) runner.tell({ event, session, subject, fields })
   }
 
-  ctx.on(promptQueued, ({ session_id, payload: { promptId, content, queueLength } }) =>
-    tell('UserPromptQueued', session_id, '', { prompt_id: promptId, prompt: textOf(content), queue_length: queueLength })
-  )
-  ctx.on(turnStarted, ({ session_id, subject, payload: { turnId: turn_id, origin, prompt = '' } }) =>
-    tell('TurnStarted', session_id, '', { agent_id: subject, turn_id, origin_kind: origin.kind, prompt })
-  )
+  ctx.on(promptQueued, ({ session_id, payload: { promptId, content, queueLength } }) => {
+    const prompt = textOf(content)
+    tell('UserPromptQueued', session_id, prompt, { prompt_id: promptId, prompt, queue_length: queueLength })
+  })
+  ctx.on(turnStarted, ({ session_id, subject, payload: { turnId: turn_id, origin, prompt = '' } }) => {
+    const { kind: origin_kind, name: origin_name }: Origin = origin
+    tell('TurnStarted', session_id, origin_kind, { agent_id: subject, turn_id, origin_kind, origin_name, prompt })
+  })
   ctx.on(turnEnded, ({ session_id, subject, payload: { turnId: turn_id, reason, error, interruptReason } }) => {
     if (interruptReason === 'user_cancelled') tell('Interrupt', session_id, '', { agent_id: subject, turn_id, reason })
     const facts = { agent_id: subject, turn_id, error_type: error?.code ?? interruptReason, error_message: error?.message ?? '' }
@@ -54,18 +60,27 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
       tell('PermissionRequest', session_id, tool_name, facts)
     }
   )
-  ctx.on(approvalResolved, ({ session_id, payload: { approval_id, decision } }) => {
+  ctx.on(approvalResolved, ({ session_id, payload: { approval_id, decision, feedback } }) => {
     const open = sessions.loaded(session_id ?? '')?.peek(ApprovalSlot)
     const facts = open?.get(approval_id)
     open?.delete(approval_id)
-    tell('PermissionResult', session_id, facts?.tool_name, { approval_id, tool_name: '', ...facts, decision })
+    tell('PermissionResult', session_id, facts?.tool_name, { approval_id, tool_name: '', ...facts, decision, feedback })
   })
-  ctx.on(compactionStarted, ({ session_id, subject, payload: { trigger, instruction = '' } }) =>
+  ctx.on(compactionStarted, ({ session_id, subject, payload: { trigger, instruction = '' } }) => {
+    sessions
+      .loaded(session_id ?? '')
+      ?.get(TriggerSlot)
+      .set(subject ?? '', trigger)
     tell('PreCompact', session_id, trigger, { agent_id: subject, trigger, instruction })
-  )
-  ctx.on(compactionCompleted, ({ session_id, subject, payload: { result } }) =>
-    tell('PostCompact', session_id, '', { agent_id: subject, tokens_before: result.tokensBefore, tokens_after: result.tokensAfter })
-  )
+  })
+  ctx.on(compactionCompleted, ({ session_id, subject, payload: { result } }) => {
+    const trigger = sessions
+      .loaded(session_id ?? '')
+      ?.peek(TriggerSlot)
+      ?.get(subject ?? '')
+    const facts = { trigger, tokens_before: result.tokensBefore, tokens_after: result.tokensAfter }
+    tell('PostCompact', session_id, trigger, { agent_id: subject, ...facts })
+  })
   ctx.on(subagentSpawned, ({ session_id, payload: { subagentId: agent_id, subagentName } }) => {
     if (rules.has('SubagentStart', 'SubagentStop'))
       sessions

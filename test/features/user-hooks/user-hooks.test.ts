@@ -473,6 +473,27 @@ test('hooks hear what is waiting: a prompt behind another one, and a call that i
   assert.deepEqual([decision, action, told.Interrupt.reason], ['cancelled', told.PermissionRequest.action, 'cancelled'])
 })
 
+test('of queued prompts and turns those hooks hear whose matcher fits the text, or why there is a turn', async t => {
+  const log = join(await freshDir(), 'heard')
+  const rule = (event: string, matcher: string) => ({ event, matcher, command: `cat >> ${log}` })
+  const rules = ['then', 'else'].map(text => rule('UserPromptQueued', text)).concat(['user', 'task'].map(kind => rule('TurnStarted', kind)))
+  const working = latch()
+  t.after(() => working.open())
+  const agent = await start(t, scriptedLlm([{ type: 'wait', until: working.opened }], 'done'), rules)
+  await agent.prompt('go')
+  await agent.prompt('then')
+  working.open()
+  await agent.settled(2)
+  await agent.kernel.stop()
+
+  const told = (await heardIn(log)).map(({ hook_event_name, prompt }) => [hook_event_name, prompt])
+  assert.deepEqual(told.sort(), [
+    ['TurnStarted', 'go'],
+    ['TurnStarted', 'then'],
+    ['UserPromptQueued', 'then']
+  ])
+})
+
 test('hooks hear of subagents, tasks and their ends', async t => {
   const log = join(await freshDir(), 'heard')
   const events = ['SubagentStart', 'SubagentStop', 'TaskStarted', 'Notification']
@@ -525,7 +546,7 @@ test('hooks hear that an agent was ended by the abort of the turn that waited fo
 test('hooks hear before and after the context is made smaller', async t => {
   const log = join(await freshDir(), 'heard')
   const heard = (event: string, matcher: string) => ({ event, matcher, command: `cat >> ${log}` })
-  const rules = [heard('PreCompact', 'manual'), heard('PreCompact', 'auto'), heard('PostCompact', '')]
+  const rules = ['PreCompact', 'PostCompact'].flatMap(event => [heard(event, 'manual'), heard(event, 'auto')])
   const agent = await start(t, scriptedLlm('answer'), rules, [...everything, compaction])
   await agent.prompt('go')
   await agent.settled(1)
@@ -534,8 +555,13 @@ test('hooks hear before and after the context is made smaller', async t => {
   await agent.kernel.stop()
 
   const lines = await heardIn(log)
-  const [before] = lines.filter(({ hook_event_name }) => hook_event_name === 'PreCompact')
-  assert.deepEqual([before.trigger, before.instruction, lines.length], ['manual', 'mind it', 2])
+  assert.deepEqual(
+    lines.map(({ hook_event_name, trigger, instruction }) => [hook_event_name, trigger, instruction]),
+    [
+      ['PreCompact', 'manual', 'mind it'],
+      ['PostCompact', 'manual', undefined]
+    ]
+  )
 })
 
 test('an abort of the session while a hook is asked ends the prompt that it is asked about', async t => {
