@@ -4,7 +4,7 @@ import { asData } from './as-data.ts'
 import { attachmentOf } from './attachments.ts'
 import { isElsewhere } from './media.ts'
 import type { Takes } from './service.ts'
-import type { HistoryMessage, WirePart } from './types.ts'
+import type { HistoryMessage, Origin, WirePart } from './types.ts'
 
 /** Text of a result that was never recorded. */
 export const interruptedResult =
@@ -92,8 +92,10 @@ export class Projection {
   }
 
   #addInput(message: HistoryMessage): void {
-    const content = message.content.flatMap(part => (part.type === 'thinking' ? [] : (asLlm(part, this.#takes) ?? [])))
-    const plain = message.role === 'user' && (message.origin === undefined || message.origin.kind === 'user')
+    const { role, origin = { kind: 'user' } } = message
+    const parts = origin.kind === 'hook_result' ? message.content.map(part => ofHook(part, origin)) : message.content
+    const content = parts.flatMap(part => (part.type === 'thinking' ? [] : (asLlm(part, this.#takes) ?? [])))
+    const plain = role === 'user' && origin.kind === 'user'
     const last = this.#out.at(-1)
     // A request that ends with an answer of the model is none.
     if (content.length === 0 && plain && (last === undefined || last.role === 'assistant')) content.push(...emptyPrompt)
@@ -128,6 +130,10 @@ export class Projection {
     return { role: 'tool', tool_call_id: call.id, name: call.name, content: joinTexts(content, '\n'), is_error }
   }
 }
+
+/** What a program of the user says is not what the user wrote. */
+const ofHook = (part: WirePart, { event }: Origin): WirePart =>
+  part.type === 'text' ? { ...part, text: `<hook_result hook_event="${event}">\n${part.text}\n</hook_result>` } : part
 
 function callPart({ after: _, ...call }: LlmToolCall): LlmCallPart {
   return { type: 'tool_call', ...call }
