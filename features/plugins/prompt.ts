@@ -42,7 +42,7 @@ export async function sessionStart(
     const skill = await skills.find(session.cwd, contents.sessionStart)
     // A skill of this name that is not of the plugin is not what the plugin means.
     if (!skill || !contents.skills.some(({ path }) => skill.path === path || skill.path.startsWith(`${path}/`))) continue
-    texts.push(await skills.render(skill, { session, trigger: 'model-tool' }))
+    texts.push(await skills.render(skill, { session, trigger: 'session-start' }))
     named.push(contents.id)
   }
   return texts.length === 0 ? undefined : { text: texts.join('\n\n'), plugins: named }

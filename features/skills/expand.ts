@@ -48,12 +48,14 @@ function expand(
 export function block(skill: Skill, body: string, call: SkillCall): string {
   const attributes = { name: skill.name, trigger: call.trigger, source: skill.source, dir: skill.dir, args: call.args ?? '' }
   const written = Object.entries(attributes).map(([name, value]) => `${name}="${attribute(value)}"`)
-  const front =
-    call.trigger === 'user-slash'
-      ? `The user activated the ${skill.command ? 'command' : 'skill'} "${skill.name}". Follow it.`
-      : `The skill "${skill.name}" was loaded, as you asked. Follow it.`
+  const front = {
+    'user-slash': `The user activated the ${skill.command ? 'command' : 'skill'} "${skill.name}".`,
+    'session-start': `A plugin of the user lets every conversation begin with the skill "${skill.name}".`,
+    'model-tool': `The skill "${skill.name}" was loaded, as you asked.`,
+    'nested-skill': `The skill "${skill.name}" was loaded, as you asked.`
+  }[call.trigger]
   const before = skill.instructions === undefined ? '' : `<plugin-instructions>\n${skill.instructions}\n</plugin-instructions>\n`
-  return `${front}\n<skill-loaded ${written.join(' ')}>\n${asData(`${before}${expand(body, skill, call)}`)}\n</skill-loaded>`
+  return `${front} Follow it.\n<skill-loaded ${written.join(' ')}>\n${asData(`${before}${expand(body, skill, call)}`)}\n</skill-loaded>`
 }
 
 /** What the file of the skill says in a block. */

@@ -65,5 +65,5 @@ export const Skills = serviceToken<Skills>('skills')
 export interface SkillCall {
   readonly session: Pick<Session, 'id'>
   readonly args?: string | undefined
-  readonly trigger: 'user-slash' | 'model-tool' | 'nested-skill'
+  readonly trigger: 'user-slash' | 'model-tool' | 'nested-skill' | 'session-start'
 }

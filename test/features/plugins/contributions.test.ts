@@ -80,7 +80,7 @@ test('what a plugin brings is there at once in a session that runs, and gone whe
   assert.equal(JSON.stringify(llm.requests[2]?.messages).match(/kit was asked/g)?.length, 1)
 })
 
-test('the skill of a session begin is told once', async t => {
+test('the skill of a session begin is told once, as what the plugin wants', async t => {
   const llm = scriptedLlm('one', 'two')
   const scene = await start(t, llm)
   await scene.install(await plugin())
@@ -88,7 +88,10 @@ test('the skill of a session begin is told once', async t => {
   await scene.settled(1)
   await scene.prompt('b')
   await scene.settled(2)
-  assert.equal(JSON.stringify(llm.requests[1]?.messages).match(/Welcome words/g)?.length, 1)
+  const told = JSON.stringify(llm.requests[1]?.messages)
+  assert.equal(told.match(/Welcome words/g)?.length, 1)
+  assert.match(told, /A plugin of the user lets every conversation begin with the skill/)
+  assert.doesNotMatch(told, /as you asked/)
 })
 
 test('a command of a plugin is called by its user, and told as a command', async t => {
