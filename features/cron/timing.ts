@@ -28,6 +28,13 @@ export interface Passed {
   readonly cursor: number
 }
 
+/** As clocks of this machine show it, which patterns mean, too: ISO 8601 with the offset of that day. */
+export function localTime(ms: number): string {
+  const offset = -new Date(ms).getTimezoneOffset()
+  const clock = new Date(Math.abs(offset) * MINUTE).toISOString().slice(11, 16)
+  return `${new Date(ms + offset * MINUTE).toISOString().slice(0, 19)}${offset < 0 ? '-' : '+'}${clock}`
+}
+
 const field = /^[\d*,/-]+$/
 const names = /\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat)\b/gi
 

@@ -5,7 +5,7 @@ import { type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { createParameters, deleteParameters, listParameters } from './contract.ts'
 import type { Job } from './records.ts'
 import { type CronTable, MAX_JOBS } from './table.ts'
-import { inWords, nextDue, problemOf } from './timing.ts'
+import { inWords, localTime, nextDue, problemOf } from './timing.ts'
 
 export interface ToolPorts {
   readonly tableOf: (agent: AgentHost) => Promise<CronTable>
@@ -38,7 +38,7 @@ export function createTools({ tableOf, now }: ToolPorts): readonly Tool<TObject>
       `cron: ${job.cron}`,
       `humanSchedule: ${inWords(job.cron, job.recurring)}`,
       `recurring: ${job.recurring}`,
-      ...(due === undefined ? [] : [`nextFireAt: ${new Date(due).toISOString()}`]),
+      ...(due === undefined ? [] : [`nextFireAt: ${localTime(due)}`]),
       ...(prompt ? [`prompt: ${shortened(job.prompt)}`] : [])
     ].join('\n')
   }

@@ -76,6 +76,24 @@ interface Fired {
 
 const create = (args: Record<string, unknown>, id = 'c1') => toolCalls({ id, name: 'CronCreate', args })
 
+test('the model is told in the time of the machine when a job is due, as its pattern is meant', async t => {
+  const { TZ = Intl.DateTimeFormat().resolvedOptions().timeZone } = process.env
+  t.after(() => {
+    process.env.TZ = TZ
+  })
+  for (const [zone, time] of [
+    ['America/New_York', '2026-03-02T09:00:00-05:00'],
+    ['Asia/Kolkata', '2026-03-02T09:00:00+05:30'],
+    ['UTC', '2026-03-02T09:00:00+00:00']
+  ] as const) {
+    process.env.TZ = zone
+    const scene = await start(t, { ms: at('08:58:30') }, [create({ cron: '0 9 * * *', prompt: 'check' }), 'ok'])
+    await scene.prompt('go')
+    await scene.settled(1)
+    assert.equal(/nextFireAt: (.*)/.exec(scene.results()[0] ?? '')?.[1], time, zone)
+  }
+})
+
 test('a job fires at its time: an event, then a turn with its prompt and origin', async t => {
   const clock = { ms: at('08:58:30') }
   const scene = await start(t, clock, [create({ cron: '0 9 * * *', prompt: 'check the build' }), 'ok', 'checked'])
@@ -84,7 +102,7 @@ test('a job fires at its time: an event, then a turn with its prompt and origin'
   const [made = ''] = scene.results()
   const id = /^id: (\w{26})$/m.exec(made)?.[1]
   assert.match(made, /cron: 0 9 \* \* \*\nhumanSchedule: every day at 09:00\nrecurring: true\nnextFireAt: /)
-  assert.match(made, new RegExp(`nextFireAt: ${new Date(at('09:00:00')).toISOString()}`))
+  assert.equal(new Date(/nextFireAt: (.*)/.exec(made)?.[1] ?? '').getTime(), at('09:00:00'))
   await scene.looked()
   assert.deepEqual(scene.fires(), [])
   clock.ms = at('09:00:00')
