@@ -3,6 +3,7 @@ import { AppError } from '../../kernel/index.ts'
 import { atOwner, type Peers, type Place } from '../peers/index.ts'
 import type { Catalog } from './catalog.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
+import type { LiveSession } from './live.ts'
 import type { Session, SessionState } from './service.ts'
 import type { SessionTable } from './table.ts'
 
@@ -63,8 +64,10 @@ export class Archive {
     if (workspace_id !== undefined) archived(workspace_id, id)
   }
 
-  restoreLoaded(session: Session): Promise<void> {
-    return changeLoaded(session, restored)
+  async restoreLoaded(session: LiveSession): Promise<void> {
+    const { archived } = session.state
+    await changeLoaded(session, restored)
+    if (archived) await this.#ports.table.restored(session)
   }
 
   /** Another server asks. */

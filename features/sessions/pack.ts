@@ -165,7 +165,8 @@ export default definePack({
       restore: id => archive.restore(id),
       work: id => shown.work(id),
       onLoad: listener => table.onLoad(listener),
-      onArchive: listener => table.onArchive(listener)
+      onArchive: listener => table.onArchive(listener),
+      onRestore: listener => table.onRestore(listener)
     })
     ctx.provide(EventSubject, { field: 'agentId', fallback: 'main', filter: 'agent_filter' })
     ctx.provide(SessionCounter, { counts: () => catalog.counts() })

@@ -194,9 +194,11 @@ export interface Sessions {
   onLoad(listener: (session: Session) => unknown): () => void
   /** Called before a session is archived: running work ends here. Awaited in order; one that fails, or takes too long, holds nothing up. */
   onArchive(listener: (session: Session) => unknown): () => void
+  /** Called when a loaded session that was archived goes on; as `onArchive`. */
+  onRestore(listener: (session: Session) => unknown): () => void
 }
 
-export const Sessions = serviceToken<Sessions>('sessions', { onLoad: 'promise', onArchive: 'promise' })
+export const Sessions = serviceToken<Sessions>('sessions', { onLoad: 'promise', onArchive: 'promise', onRestore: 'promise' })
 
 /**
  * Applies one field of `agent_config` to the main agent (contract 2, profile update). Fields that nobody handles are accepted and

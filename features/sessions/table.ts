@@ -58,6 +58,7 @@ export class SessionTable {
   readonly #removals = new Map<string, () => Promise<void>>()
   readonly #loadListeners: Listener[] = []
   readonly #archiveListeners: Listener[] = []
+  readonly #restoreListeners: Listener[] = []
   readonly #idle: IdleSessions
   #closed = false
 
@@ -107,9 +108,18 @@ export class SessionTable {
     return register(this.#archiveListeners, listener)
   }
 
+  onRestore(listener: Listener): () => void {
+    return register(this.#restoreListeners, listener)
+  }
+
   /** Ends the work of a session that is about to be archived. */
   async archiving(session: LiveSession): Promise<void> {
     for (const listener of [...this.#archiveListeners]) await this.#call(listener, session, 'a step of archiving a session failed')
+  }
+
+  /** A session that was archived goes on. */
+  async restored(session: LiveSession): Promise<void> {
+    for (const listener of [...this.#restoreListeners]) await this.#call(listener, session, 'a step of restoring a session failed')
   }
 
   async load(id: string): Promise<LiveSession> {

@@ -136,11 +136,13 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
 
   // An archived session is over; it is loaded only to be read.
   const goesOn = ({ state }: Session) => !state.archived
-  sessions.onLoad(session => {
+  const begun = (session: Session) => {
     if (!goesOn(session)) return
     const source = session.agents().length === 0 ? 'startup' : 'resume'
     if (rules.has('SessionStart')) runner.tell({ event: 'SessionStart', session, subject: source, fields: { source } })
-  })
+  }
+  sessions.onLoad(begun)
+  sessions.onRestore(begun)
   sessions.onArchive(session => {
     if (goesOn(session)) runner.tell({ event: 'SessionEnd', session, subject: 'archive', fields: { reason: 'archive' } })
   })

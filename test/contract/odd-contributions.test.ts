@@ -117,6 +117,11 @@ const listeners: Readonly<Record<string, Pack>> = {
     needs: { sessions: Sessions },
     setup: (_ctx, { sessions }) => void sessions.onArchive(boom)
   }),
+  'sessions.onRestore': definePack({
+    name: 'odd-restore',
+    needs: { sessions: Sessions },
+    setup: (_ctx, { sessions }) => void sessions.onRestore(boom)
+  }),
   'workspaces.onTrustChange': definePack({
     name: 'odd-trust',
     optional: { workspaces: Workspaces },
@@ -197,6 +202,7 @@ test('a pack that hands in what throws is shown with its fault; everybody else i
   const { workspace_id } = (await server.call(readSession, { params: { session_id: server.session_id } })).data
   await ask('POST', `/workspaces/${workspace_id}/trust`)
   await ask('POST', `${session}:archive`)
+  await ask('POST', `${session}:restore`)
   await writeFile(join(home, 'watched'), '')
   await watchFailed
 

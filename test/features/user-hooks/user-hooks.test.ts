@@ -11,7 +11,7 @@ import interactions from '../../../features/interactions/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
-import { archiveSession, createSession, readSession, updateProfile } from '../../../features/sessions/index.ts'
+import { archiveSession, createSession, readSession, restoreSession, updateProfile } from '../../../features/sessions/index.ts'
 import subagents from '../../../features/subagents/pack.ts'
 import tasks from '../../../features/tasks/pack.ts'
 import { ToolHooks } from '../../../features/tools/index.ts'
@@ -452,6 +452,29 @@ test('the end of an archived session is told once', async t => {
     .split('\n')
     .map(line => JSON.parse(line).reason)
   assert.deepEqual(reasons, ['archive'])
+})
+
+test('a session that is restored starts again, also one that was archived before this server came', async t => {
+  const log = join(await freshDir(), 'heard')
+  const home = await freshDir()
+  const rules = ['SessionStart', 'SessionEnd'].map(event => `[[hooks]]\nevent = "${event}"\ncommand = "cat >> ${log}"\n`)
+  await writeFile(join(home, 'config.toml'), rules.join('\n'))
+  const first = await startAgent(t, scriptedLlm('done'), { home, packs: everything })
+  await first.prompt('go')
+  await first.settled(1)
+  const { session_id } = first
+  const request = { params: { session_id } }
+  await first.call(archiveSession, request)
+  await first.call(restoreSession, request)
+  assert.equal((await first.call(restoreSession, request)).code, 0)
+  await first.call(archiveSession, request)
+  await first.kernel.stop()
+  const second = await startAgent(t, scriptedLlm(), { home, packs: everything, session_id })
+  await second.call(restoreSession, request)
+  await second.kernel.stop()
+
+  const told = (await heardIn(log)).map(({ source, reason }) => source ?? reason)
+  assert.deepEqual(told.toSorted(), ['archive', 'archive', 'exit', 'resume', 'resume', 'startup'])
 })
 
 test('hooks hear what is waiting: a prompt behind another one, and a call that is to be approved', async t => {
