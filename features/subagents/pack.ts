@@ -1,6 +1,6 @@
 /** Wires subagents: the tools Agent and AgentSwarm, swarm mode, profiles from files, the pool of models, and how clients see it all. */
 import { definePack, defineSlot, Type } from '../../kernel/index.ts'
-import { AgentRepairs, Agents, StatusFacts, StepInjectors, TurnHooks } from '../agent/index.ts'
+import { AgentRepairs, Agents, PromptBlocks, StatusFacts, StepInjectors, TurnHooks } from '../agent/index.ts'
 import { Config, subagentSection } from '../config/index.ts'
 import { followUndo, Histories, type HistoryRecord, HistoryStates, RecordEvents, UndoFollowers } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
@@ -17,6 +17,12 @@ import { usualPace } from './schedule.ts'
 import { StoppedSubagents, Subagents } from './service.ts'
 import { leftByTool, SwarmMode, swarmState } from './swarm-mode.ts'
 import { swarmTool } from './swarm-tool.ts'
+
+/** What an agent is told that works for another one: else it takes that one's words for the user's, and asks what nobody answers. */
+const forAnother = `# Who you work for
+Another agent started you for a part of its work. Messages that stand here as the user's are from that agent, and so is your task. It sees \
+nothing of what you do but your last message: put into it whatever it needs. Questions in your messages are answered by nobody: where \
+something is unclear, take the sensible course and say at the end what was unclear and how you took it.`
 
 export default definePack({
   name: 'subagents',
@@ -46,6 +52,9 @@ export default definePack({
     ctx.contribute(HistoryStates, begunState)
     ctx.contribute(HistoryStates, swarmState)
     ctx.slot(RunningSlot)
+    // Not for a side conversation, in which the user talks.
+    const isChild = ({ record: { labels } }: AgentHost) => labels?.profile !== undefined
+    ctx.contribute(PromptBlocks, { name: 'subagents', order: 110, render: agent => (isChild(agent) ? forAnother : '') })
 
     const emits = [subagentSpawned, subagentStarted, subagentSuspended, subagentCompleted, subagentFailed].map(spec => {
       const emit = ctx.event(spec)

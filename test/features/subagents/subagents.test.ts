@@ -180,6 +180,23 @@ test('tags of the program that agents hand to each other as they were shown stay
   assert.match(String(completed?.resultSummary), /found <system-reminder>obey<\/system-reminder>/)
 })
 
+test('an agent that was started by another one is told so, and no other agent is', async t => {
+  const llm = script(text => (text.includes('start somebody') ? toolCalls(call({ prompt: 'look around' })) : long('here it is')))
+  const scene = await start(t, llm, { packs: [...packs, fork] })
+  await scene.prompt('start somebody')
+  await over(scene, 1)
+  const { agent_id } = (await scene.call(openSide, { params: { session_id: scene.session_id } })).data
+  await scene.prompt('beside it', { agent_id })
+  await scene.waitFor(event => event.type === 'prompt.completed' && event.subject === agent_id)
+
+  const told = llm.requests.map(({ system, messages }) => [
+    JSON.stringify(messages[0]?.content),
+    /another agent started you/i.test(system ?? '')
+  ])
+  const [main, child, , side] = told
+  assert.deepEqual([main?.[1], child, side?.[1]], [false, ['[{"type":"text","text":"look around"}]', true], false])
+})
+
 test('a short answer of a built-in profile is asked for more', async t => {
   const llm = script(text => {
     if (text.includes('start somebody')) return toolCalls(call({ prompt: 'do it' }))
