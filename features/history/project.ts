@@ -93,8 +93,7 @@ export class Projection {
 
   #addInput(message: HistoryMessage): void {
     const { role, origin = { kind: 'user' } } = message
-    const parts = origin.kind === 'hook_result' ? message.content.map(part => ofHook(part, origin)) : message.content
-    const content = parts.flatMap(part => (part.type === 'thinking' ? [] : (asLlm(part, this.#takes) ?? [])))
+    const content = withSayer(message.content, origin).flatMap(part => (part.type === 'thinking' ? [] : (asLlm(part, this.#takes) ?? [])))
     const plain = role === 'user' && origin.kind === 'user'
     const last = this.#out.at(-1)
     // A request that ends with an answer of the model is none.
@@ -131,9 +130,18 @@ export class Projection {
   }
 }
 
-/** What a program of the user says is not what the user wrote. */
-const ofHook = (part: WirePart, { event }: Origin): WirePart =>
-  part.type === 'text' ? { ...part, text: `<hook_result hook_event="${event}">\n${part.text}\n</hook_result>` } : part
+/** Origins whose words stand alone, and are not what the user wrote. */
+const sayers = new Set(['hook_result', 'cron_job'])
+
+/** With the origin around the first text, where the words do not say whose they are. */
+function withSayer(parts: readonly WirePart[], { kind, ...facts }: Origin): readonly WirePart[] {
+  if (!sayers.has(kind)) return parts
+  const first = parts.findIndex(({ type }) => type === 'text')
+  const attributes = Object.entries(facts).map(([name, value]) => ` ${name}="${value}"`)
+  return parts.map((part, at) =>
+    at === first && part.type === 'text' ? { ...part, text: `<${kind}${attributes.join('')}>\n${part.text}\n</${kind}>` } : part
+  )
+}
 
 function callPart({ after: _, ...call }: LlmToolCall): LlmCallPart {
   return { type: 'tool_call', ...call }

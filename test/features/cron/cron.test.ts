@@ -113,7 +113,12 @@ test('a job fires at its time: an event, then a turn with its prompt and origin'
   assert.deepEqual(started, { turnId: 1, origin })
   const order = scene.events.map(({ type }) => type).filter(type => type === 'cron.fired' || type === 'turn.started')
   assert.deepEqual(order, ['turn.started', 'cron.fired', 'turn.started'])
-  assert.match(JSON.stringify(scene.llm.requests.at(-1)?.messages.at(-1)), /check the build/)
+  const facts = `jobId="${id}" cron="0 9 * * *" recurring="true" coalescedCount="1" stale="false"`
+  assert.deepEqual(
+    scene.llm.requests.at(-1)?.messages.at(-1)?.content,
+    [{ type: 'text', text: `<cron_job ${facts}>\ncheck the build\n</cron_job>` }],
+    'the model is told that the user did not write it now'
+  )
   await scene.looked()
   assert.equal(scene.fires().length, 1)
   clock.ms += 24 * 3600_000
@@ -275,7 +280,7 @@ test('a fire that is on record and whose message is not comes with the next serv
   killed.open()
   const second = await start(t, clock, ['told'], { home, session_id: first.session_id })
   await second.ended(1)
-  assert.equal(JSON.stringify(second.llm.requests[0]?.messages).match(/"once"/g)?.length, 1)
+  assert.equal(JSON.stringify(second.llm.requests[0]?.messages).match(/\\nonce\\n/g)?.length, 1)
   const third = await start(t, clock, ['ok'], { home: await copyOfHome(second.home), session_id: first.session_id })
   await third.prompt('go')
   await third.settled(1)

@@ -134,10 +134,7 @@ test('a prompt that no hook blocks runs, with what the hooks said behind it', as
 
   assert.deepEqual(
     llm.requests[0]?.messages.slice(0, 2).map(({ content }) => content),
-    [
-      [{ type: 'text', text: 'go on' }],
-      [{ type: 'text', text: '<hook_result hook_event="UserPromptSubmit">\nmind the gap\n</hook_result>' }]
-    ],
+    [[{ type: 'text', text: 'go on' }], [{ type: 'text', text: '<hook_result event="UserPromptSubmit">\nmind the gap\n</hook_result>' }]],
     'the model is told that the user did not write it'
   )
   const { hook_event_name, session_id, cwd, prompt, is_steer } = JSON.parse(await readFile(join(agent.cwd, 'asked.json'), 'utf8'))
