@@ -2,7 +2,7 @@
 import { readSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import type { IPty } from 'node-pty'
-import { descriptorOf } from './descriptor.ts'
+import { descriptorOf, isFile } from './descriptor.ts'
 
 /** Bytes of one frame. */
 const frameBytes = 64 * 1024
@@ -22,11 +22,16 @@ export class OutputReader {
   #flushedAt = -Infinity
   #ended = false
 
-  /** `pty` gives bytes (`encoding: null`); on Windows texts. */
-  constructor(pty: IPty, print: (text: string) => void) {
+  /**
+   * Where the terminal is a file, a character of what `pty` gives is made a byte: opened for bytes, it would not know that they are UTF-8
+   * (`iutf8`), and Backspace would erase half a letter.
+   */
+  constructor(pty: IPty & { setEncoding?(encoding: 'latin1'): void }, print: (text: string) => void) {
     this.#pty = pty
     this.#print = print
-    pty.onData(data => this.#read(Buffer.from(data)))
+    const encoding = isFile(pty) ? 'latin1' : 'utf8'
+    if (encoding === 'latin1') pty.setEncoding?.(encoding)
+    pty.onData(data => this.#read(Buffer.from(data, encoding)))
   }
 
   /** Prints what was read. */

@@ -36,8 +36,7 @@ export async function terminalStarter(): Promise<(options: TerminalOptions) => T
   })
   return options => {
     const { shell, cwd, cols, rows } = options
-    const pty = spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env), encoding: null })
-    return new Terminal(pty, options)
+    return new Terminal(spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env) }), options)
   }
 }
 

@@ -58,6 +58,16 @@ test('terminals that are asked for at once are not more than are allowed', async
   assert.deepEqual(codes.sort(), [0, 0, 40926, 40926])
 })
 
+test('Backspace takes back a whole letter, however many bytes it has', async t => {
+  const { open, socket } = await start(t)
+  const { ask, shows } = await socket()
+  const terminal = await open()
+  await ask('terminal_attach', terminal.id)
+  await ask('terminal_input', terminal.id, { data: 'read line; echo "[$line]"\n' })
+  await ask('terminal_input', terminal.id, { data: 'grü\u{1F600}\x7f\x7fas\n' })
+  await shows('\\[gras\\]')
+})
+
 test('a terminal runs a shell in the directory of the session, takes keys, and shows its end', async t => {
   const { open, socket, cwd, call, params, isKept } = await start(t)
   const terminal = await open({ cols: 100, rows: 30 })
