@@ -8,6 +8,8 @@ export interface ParsedCall {
   readonly call: LlmToolCall
   /** What the schema judges; `{}` for an absent, empty or unreadable text. */
   readonly value: unknown
+  /** The text is no JSON. */
+  readonly unreadable: boolean
   /** The arguments as an object, for events. */
   readonly args: Readonly<Record<string, unknown>>
   /** Equal for calls of one tool with the same arguments, whatever the order of keys. */
@@ -18,23 +20,25 @@ export function parseCall(call: LlmToolCall): ParsedCall {
   const text = call.arguments.trim()
   let value: unknown = {}
   let canonical = text
+  let unreadable = false
   if (text !== '') {
     try {
       value = argumentsFromModel(text)
       canonical = stable(value)
     } catch {
-      value = {} // the schema error then names the missing fields; the raw text stays the key
+      unreadable = true // the schema error then names the missing fields; the raw text stays the key
     }
   } else canonical = '{}'
   const args = typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
-  return { call, value, args, key: `${call.name}\n${canonical}` }
+  return { call, value, unreadable, args, key: `${call.name}\n${canonical}` }
 }
 
 /** What is wrong with the arguments, as one sentence naming the tool and the violations; undefined when they fit. */
-export function violation(tool: Tool, value: unknown): string | undefined {
+export function violation(tool: Tool, value: unknown, unreadable = false): string | undefined {
   const found = problems(closed(tool.parameters), value)
   if (found.length === 0) return undefined
   const listed = found.slice(0, 5).map(each => (each.path ? `${each.path}: ${each.message}` : each.message))
+  if (unreadable) listed.unshift('they are not valid JSON, so none of them was read')
   const more = found.length > 5 ? `; and ${found.length - 5} more` : ''
   return `Invalid arguments for tool ${tool.name}: ${listed.join('; ')}${more}`
 }

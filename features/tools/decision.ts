@@ -51,7 +51,7 @@ export async function decideCall(
   const tool = ports.registry.callable(agent, call.name)
   if (typeof tool === 'string') return { changes, result: failure(tool) }
   const signal = during(ports.registry.leaving(call.name))
-  const wrong = violation(tool, parsed.value)
+  const wrong = violation(tool, parsed.value, parsed.unreadable)
   if (wrong !== undefined) return { changes, result: failure(wrong) }
   const env = { agent, cwd: agent.session.cwd, turn_id, tool_call_id: call.id, now: ports.now, earlier }
   for (;;) {

@@ -77,8 +77,8 @@ test('missing, empty and unreadable arguments count as an empty object; violatio
   ])
 
   assert.equal(empty?.is_error, undefined)
-  assert.match(String(broken?.output), /Strict: path: /)
-  assert.match(String(wrong?.output), /path: expected string/)
+  assert.match(String(broken?.output), /Strict: they are not valid JSON.*; path: /)
+  assert.match(String(wrong?.output), /Strict: path: expected string/)
   assert.match(String(extra?.output), /more: /)
   assert.equal(list?.is_error, true)
   assert.match(String(missing?.output), /not found: Nothing/)
