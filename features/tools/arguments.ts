@@ -46,7 +46,7 @@ export function violation(tool: Tool, value: unknown, unreadable = false): strin
 const closedSchemas = new WeakMap<TObject, TObject>()
 
 /** The schema with unknown keys forbidden, unless the tool explicitly allows them. */
-export function closed(schema: TObject): TObject {
+function closed(schema: TObject): TObject {
   if (schema.additionalProperties !== undefined) return schema
   let made = closedSchemas.get(schema)
   if (!made) {
@@ -55,6 +55,19 @@ export function closed(schema: TObject): TObject {
   }
   return made
 }
+
+/** A closed schema in the keywords that models know: a choice of words is an `enum`, and values under any names are `additionalProperties`. */
+export const shownSchema = (schema: TObject): Record<string, unknown> => JSON.parse(JSON.stringify(closed(schema), plainKeywords))
+
+function plainKeywords(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const { anyOf, patternProperties, ...rest } = value as { anyOf?: unknown; patternProperties?: Record<string, unknown> }
+  if (Array.isArray(anyOf) && anyOf.every(isWord)) return { ...rest, type: 'string', enum: anyOf.map(({ const: word }) => word) }
+  if (patternProperties?.[''] !== undefined) return { ...rest, additionalProperties: patternProperties[''] }
+  return value
+}
+
+const isWord = (schema: { const?: unknown }) => typeof schema.const === 'string'
 
 function stable(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>

@@ -13,7 +13,7 @@ import {
 } from '../../kernel/index.ts'
 import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { closed } from './arguments.ts'
+import { shownSchema } from './arguments.ts'
 import type { ToolEntry } from './contract.ts'
 import { meansTool } from './glob.ts'
 import { type Tool, type ToolPolicy, type ToolSet, undecided } from './tool.ts'
@@ -251,7 +251,7 @@ export class Registry {
     const schema = model_schema ?? parameters
     const known = this.#shown.get(schema)
     if (known?.name === name && known.description === description) return known
-    const written = known?.parameters ?? model_schema ?? (JSON.parse(JSON.stringify(closed(parameters))) as Record<string, unknown>)
+    const written = known?.parameters ?? model_schema ?? shownSchema(parameters)
     const shown = { name, description, parameters: written }
     this.#shown.set(schema, shown)
     return shown

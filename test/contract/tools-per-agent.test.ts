@@ -25,7 +25,7 @@ interface Shown {
 const shown = ({ upstream }: Conversation): Shown[][] =>
   upstream.requests.map(({ body }) => (body.tools as { function: Shown }[] | undefined)?.map(each => each.function) ?? [])
 
-const named = (list: readonly { name: string }[] | undefined, name: string) => list?.find(each => each.name === name)
+const named = <T extends { name: string }>(list: readonly T[] | undefined, name: string) => list?.find(each => each.name === name)
 
 test('a tool tells every agent what holds for it, and its arguments are checked against just that', async t => {
   const shared = scripted({ name: 'Shared' })
@@ -56,6 +56,20 @@ test('a tool tells every agent what holds for it, and its arguments are checked 
   assert.match(JSON.stringify(second), new RegExp(`of ${talk.cwd}`))
   assert.equal(mine.results[0]?.output, `handed of ${talk.cwd}`)
   assert.match(mine.results[1]?.output ?? '', /Invalid arguments for tool Hand/)
+})
+
+test('a model reads choices of words as enumerations and named values as additional properties, as models know them', async t => {
+  const parameters = Type.Object({ how: oneOf(['once', 'twice']), notes: Type.Record(Type.String(), Type.String()) })
+  const talk = await conversation(t, withPacks(packOf(() => [scripted({ name: 'Choose', parameters })])))
+  await talk.turn([])
+
+  assert.deepEqual(named(shown(talk)[0], 'Choose')?.parameters, {
+    type: 'object',
+    additionalProperties: false,
+    required: ['how', 'notes'],
+    properties: { how: { type: 'string', enum: ['once', 'twice'] }, notes: { type: 'object', additionalProperties: { type: 'string' } } }
+  })
+  assert.doesNotMatch(JSON.stringify(shown(talk)[0]), /"const":"|patternProperties/, 'nor do those of any other tool')
 })
 
 test('the tools of a session that was not prompted yet are those that its main agent will have', async t => {
