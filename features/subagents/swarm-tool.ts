@@ -22,8 +22,8 @@ const placeholder = '{{item}}'
 
 const fields = {
   description: Type.String({ minLength: 1, maxLength: 200, description: 'The work in a few words' }),
-  prompt_template: Type.String({ minLength: 1, description: `The task of each agent; ${placeholder} stands for its item` }),
-  items: Type.Array(Type.String({ minLength: 1 }), { maxItems, description: 'One agent for each' }),
+  prompt_template: Type.Optional(Type.String({ minLength: 1, description: `The task of each agent; ${placeholder} stands for its item` })),
+  items: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems, description: 'One agent for each' })),
   resume_agent_ids: Type.Optional(
     Type.Record(Type.String(), Type.String({ minLength: 1 }), {
       description: 'Agents that you started before, and that go on as what they are: id to what they are told'
@@ -57,19 +57,23 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
     source: 'builtin',
     prepare(args: Arguments, env) {
       const resumes = Object.entries(args.resume_agent_ids ?? {})
-      if (args.items.length > 0 && !args.prompt_template.includes(placeholder))
-        throw new ToolRefusal(`prompt_template must contain ${placeholder}.`)
-      if (args.items.length + resumes.length > maxItems) throw new ToolRefusal(`At most ${maxItems} agents.`)
-      if (resumes.length === 0 && args.items.length < 2) throw new ToolRefusal('A swarm has at least two items. Use Agent for one.')
+      const { items = [], prompt_template = '' } = args
+      if (items.length > 0 && !prompt_template.includes(placeholder)) throw new ToolRefusal(`prompt_template must contain ${placeholder}.`)
+      if (items.length + resumes.length > maxItems) throw new ToolRefusal(`At most ${maxItems} agents.`)
+      if (resumes.length === 0 && items.length < 2) throw new ToolRefusal('A swarm has at least two items. Use Agent for one.')
       const parts: Part[] = resumes.map(([id, prompt]) => ({ label: id, prompt, who: resumed(profiles, id, env.agent) }))
-      for (const item of args.items) {
-        const prompt = args.prompt_template.replaceAll(placeholder, () => item)
+      for (const item of items) {
+        const prompt = prompt_template.replaceAll(placeholder, () => item)
         parts.push({ label: item, prompt, who: named(profiles, args.subagent_type) })
       }
       const names = [...new Set(parts.map(({ who }) => who.profile.name))]
       return {
         description: `Start ${parts.length} agents: ${args.description}`,
-        display: { kind: 'agent_call', agent_name: names.join(', '), prompt: args.prompt_template },
+        display: {
+          kind: 'agent_call',
+          agent_name: names.join(', '),
+          prompt: prompt_template || resumes.map(([, prompt]) => prompt).join('\n')
+        },
         accesses: [{ kind: 'exclusive' as const }],
         limit_ms: 0, // each agent has a time of its own (`subagent.timeout_ms`)
         approval_argument: names.join(', '),

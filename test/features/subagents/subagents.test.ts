@@ -521,7 +521,7 @@ test('a swarm takes agents up again as what they are, and no side conversation o
     toolCalls({
       id: `again-${id}`,
       name: 'AgentSwarm',
-      args: { description: 'x', prompt_template: 'x', items: [], resume_agent_ids: { [id]: 'go on' } }
+      args: { description: 'x', resume_agent_ids: { [id]: 'go on' } }
     })
   const llm = script(text => {
     if (text.includes('start somebody')) return toolCalls(call({ prompt: 'look around', subagent_type: 'explore' }))
