@@ -40,7 +40,7 @@ export const exitParameters = Type.Object(
         Type.Object(
           {
             label: Type.String({ minLength: 1, maxLength: 80, description: 'The approach in a few words' }),
-            description: Type.String({ maxLength: 2000, description: 'What choosing it means' })
+            description: Type.Optional(Type.String({ maxLength: 2000, description: 'What choosing it means' }))
           },
           closed
         ),
@@ -50,4 +50,4 @@ export const exitParameters = Type.Object(
   },
   closed
 )
-export type PlanOption = NonNullable<Static<typeof exitParameters>['options']>[number]
+export type PlanOption = Required<NonNullable<Static<typeof exitParameters>['options']>[number]>

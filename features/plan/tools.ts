@@ -50,7 +50,8 @@ export function createExitPlanMode(ports: PlanPorts): Tool<typeof exitParameters
       'to change something only, not when the task was to find something out.',
     parameters: exitParameters,
     source: 'builtin',
-    async prepare({ options = [] }: Static<typeof exitParameters>, env) {
+    async prepare(args: Static<typeof exitParameters>, env) {
+      const options = (args.options ?? []).map(({ label, description = '' }) => ({ label, description }))
       const plan = await ports.planOf(env.agent)
       const { file } = plan
       if (!plan.active || file === undefined) throw new ToolRefusal('Plan mode is not on.')

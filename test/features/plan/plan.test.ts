@@ -295,7 +295,7 @@ test('each review keeps the plan as it was', async t => {
   assert.match(revisions[0]?.sha256 ?? '', /^[0-9a-f]{64}$/)
 })
 
-test('of several approaches the user chooses one; a single one is not offered as a choice', async t => {
+test('of several approaches, described or not, the user chooses one; a single one is not offered as a choice', async t => {
   const options = [
     { label: 'Small', description: 'a little' },
     { label: 'Large', description: 'a lot' }
@@ -303,6 +303,12 @@ test('of several approaches the user chooses one; a single one is not offered as
   const chosen = await reviewed(t, { decision: 'approved', selected_label: 'Large' }, { options })
   assert.deepEqual(chosen.asked[0]?.tool_input_display.options, options)
   assert.match(chosen.result.output, /only this one: Large/)
+  const short = [{ label: 'Small' }, { label: 'Large' }]
+  const brief = await reviewed(t, { decision: 'approved', selected_label: 'Large' }, { options: short })
+  assert.deepEqual(
+    brief.asked[0]?.tool_input_display.options,
+    short.map(option => ({ ...option, description: '' }))
+  )
   const one = await reviewed(t, { decision: 'approved', selected_label: 'Approve' }, { options: options.slice(0, 1) })
   assert.equal(one.asked[0]?.tool_input_display.options, undefined)
   assert.doesNotMatch(one.result.output, /only this one/)
