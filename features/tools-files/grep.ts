@@ -2,7 +2,7 @@
 import { basename, dirname, join, relative, sep } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
 import type { FileMatches, GrepRequest, Partial } from '../file-search/index.ts'
-import { boundText, isInside, isProtected, mayChange, secretLinks, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { isInside, isProtected, mayChange, secretLinks, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { grepParameters } from './contract.ts'
 import type { SearchPorts } from './glob.ts'
 import { newestFirst } from './newest.ts'
@@ -12,6 +12,8 @@ type Arguments = Static<typeof grepParameters>
 
 /** Result lines in one answer, unless `head_limit` says otherwise. */
 const SHOWN = 250
+/** Characters of result lines in one answer. */
+const SHOWN_CHARS = 48_000
 
 export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
   const { ops, engine, readable } = ports
@@ -102,21 +104,30 @@ function show(
   const rows = files.flatMap(file => rowsOf(file, pathOf(file.path), request, args['-n'] ?? true))
   const from = args.offset ?? 0
   const limit = args.head_limit ?? SHOWN
-  const shown = rows.slice(from, limit === 0 ? undefined : from + limit)
+  const wanted = rows.slice(from, limit === 0 ? undefined : from + limit)
+  const shown = fitting(wanted)
+  const next = from + shown.length
   const notes: string[] = []
   if (request.mode === 'count_matches')
     notes.push(`(${files.reduce((sum, file) => sum + (file.count ?? 0), 0)} matches in ${files.length} files)`)
   if (shown.length > 0 && shown.length < rows.length)
-    notes.push(`(showing ${shown.length} of ${rows.length} lines from ${from}; go on with offset)`)
+    notes.push(`(showing ${shown.length} of ${rows.length} lines from ${from}${next < rows.length ? `; go on with offset ${next}` : ''})`)
   if (hidden > 0) notes.push(`(${hidden} ${hidden === 1 ? 'file' : 'files'} that must not be read left out)`)
   if (partial)
     notes.push(partial === 'time' ? '(the search was stopped after 20 s; there may be more)' : '(too many results; there are more)')
   const none = rows.length > 0 ? `There are only ${rows.length} lines: none from ${from} on.` : 'No matches found.'
-  const { text, truncated } = boundText((shown.length > 0 ? shown : [none]).join('\n'), {
-    chars: 48_000,
-    line: Number.POSITIVE_INFINITY
-  })
-  return { output: [text, ...notes].join('\n'), ...(truncated ? { truncated: true } : {}) }
+  const output = [...(shown.length > 0 ? shown : [none]), ...notes].join('\n')
+  return { output, ...(shown.length < wanted.length ? { truncated: true } : {}) }
+}
+
+/** The first rows, as many as fit an answer: what is left out is told, and where it goes on. */
+function fitting(rows: readonly string[]): readonly string[] {
+  let end = 0
+  for (let chars = 0; end < rows.length; end++) {
+    chars += rows[end]!.length + 1
+    if (chars > SHOWN_CHARS) break
+  }
+  return rows.slice(0, end)
 }
 
 /** `path`, `path:count`, or `path:12:text` with `-` around the numbers of context lines and `--` between lines that are no neighbours. */

@@ -78,12 +78,15 @@ for (const [name, engine] of engines) {
     const { call, put } = await files(t, engine)
     await put('a.txt', 'line\n'.repeat(300))
     const grep = (args: object) => call('Grep', { pattern: 'line', output_mode: 'content', ...args })
-    assert.match((await grep({})).output, /\n\(showing 250 of 300 lines from 0; go on with offset\)$/)
+    assert.match((await grep({})).output, /\n\(showing 250 of 300 lines from 0; go on with offset 250\)$/)
+    assert.match((await grep({ offset: 250 })).output, /\n\(showing 50 of 300 lines from 250\)$/)
     assert.equal((await grep({ head_limit: 0 })).output.split('\n').length, 300)
     await put('a.txt', `${'line'.repeat(400)}\n`.repeat(100))
-    const long = await grep({ head_limit: 0 })
+    const long = await grep({})
     assert.ok(long.output.length < 50_000)
     assert.equal(long.truncated, true)
+    const fit = long.output.split('\n').length - 1
+    assert.match(long.output, new RegExp(`\\n\\(showing ${fit} of 100 lines from 0; go on with offset ${fit}\\)$`))
   })
 
   test(`${name}: results that would take more than 10 MiB are a part, and say so`, async t => {

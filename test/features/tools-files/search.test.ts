@@ -92,7 +92,7 @@ for (const [name, engine] of engines) {
   test(`${name}: results page by offset, and a bad pattern is refused with its reason`, async t => {
     const { call } = await project(t, engine)
     const page = await call('Grep', { pattern: 'o|e', output_mode: 'content', path: 'src/a.ts', head_limit: 1, offset: 1 })
-    assert.match(page.output, /^src\/a\.ts:2:two needle\n\(showing 1 of 5 lines from 1; go on with offset\)$/)
+    assert.match(page.output, /^src\/a\.ts:2:two needle\n\(showing 1 of 5 lines from 1; go on with offset 2\)$/)
     const bad = await call('Grep', { pattern: '(' })
     assert.equal(bad.is_error, true)
     assert.match(bad.output, /The search failed/)
