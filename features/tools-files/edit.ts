@@ -96,7 +96,8 @@ function edit(
   }
   const parts = view.split(old)
   const count = parts.length - 1
-  if (count === 0) throw new ToolRefusal(`old_string was not found in ${place.path}.`)
+  if (count === 0)
+    throw new ToolRefusal(`old_string was not found in ${place.path}. It must be the text that Read shows, without the line numbers.`)
   if (count > 1 && !args.replace_all) {
     throw new ToolRefusal(`old_string occurs ${count} times in ${place.path}. Make it longer until it is unique, or set replace_all.`)
   }

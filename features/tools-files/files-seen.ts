@@ -78,7 +78,11 @@ export class FilesSeen {
   check(path: string, shown: string, facts: FileFacts | undefined): void {
     if (!facts) return
     const known = this.#known(path)
-    if (known === undefined) throw new ToolRefusal(`The file ${shown} has not been read yet. Read it first, then change it.`)
+    if (known === undefined)
+      throw new ToolRefusal(
+        `The file ${shown} has not been read yet. Read it first, then change it; one that Read refuses is no text and has to be removed before ` +
+          'Write can take its place.'
+      )
     if (known !== facts.mtimeMs)
       throw new ToolRefusal(`The file ${shown} has changed since it was last read. Read it again, then change it.`)
   }

@@ -24,7 +24,7 @@ export function createGlob(ports: SearchPorts): Tool<typeof globParameters> {
     name: 'Glob',
     description:
       'Finds files by name pattern, newest first, at most 100. Hidden files are included; files excluded by ignore files are not, unless ' +
-      'include_ignored is set. A search that finds more than 20000 files, or takes 20 s, stops there: start at a nearer directory.',
+      'include_ignored is set. Paths count from the directory that is searched. A search that finds more than 20000 files, or takes 20 s, stops there: start at a nearer directory.',
     parameters: globParameters,
     source: 'builtin',
     async prepare(args: Arguments, env) {

@@ -104,7 +104,7 @@ function decode(decoder: TextDecoder, place: Place, chunk?: Uint8Array): string 
   try {
     return chunk ? decoder.decode(chunk, { stream: true }) : decoder.decode()
   } catch {
-    throw new ToolRefusal(`${place.path} is not a ${decoder.encoding.toUpperCase()} text file.`)
+    throw new ToolRefusal(`${place.path} is not a ${decoder.encoding.toUpperCase()} text file. A command such as iconv can convert it.`)
   }
 }
 

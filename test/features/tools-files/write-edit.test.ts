@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmod, lstat, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { chmod, lstat, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FilesSeen } from '../../../features/tools-files/files-seen.ts'
@@ -27,6 +27,15 @@ test('an existing file must have been read, and not changed since', async t => {
   assert.equal((await call('Write', { path: 'a.txt', content: 'one' })).is_error, undefined)
   assert.equal((await call('Write', { path: 'a.txt', content: 'two' })).is_error, undefined)
   assert.equal(await readFile(join(cwd, 'a.txt'), 'utf8'), 'two')
+})
+
+test('of a file that Read refuses, Write says what leads on', async t => {
+  const { call, put } = await files(t)
+  const path = await put('latin.txt', Buffer.from([0x61, 0xe9]))
+  assert.match((await call('Read', { path: 'latin.txt' })).output, /iconv can convert it/)
+  assert.match((await call('Write', { path: 'latin.txt', content: 'new' })).output, /one that Read refuses .* has to be removed/)
+  await rm(path)
+  assert.equal((await call('Write', { path: 'latin.txt', content: 'new' })).is_error, undefined)
 })
 
 test('a file that stands where a directory is wanted is named', async t => {
@@ -101,7 +110,7 @@ test('Edit replaces one occurrence, or all when asked', async t => {
   await call('Read', { path: 'a.txt' })
   const edit = (old_string: string, new_string: string, more = {}) => call('Edit', { path: 'a.txt', old_string, new_string, ...more })
   assert.match((await edit('a', 'b')).output, /occurs 2 times/)
-  assert.match((await edit('zzz', 'b')).output, /not found/)
+  assert.match((await edit('1\ta $&', 'b')).output, /not found in .*a\.txt\. .*without the line numbers/)
   assert.match((await edit('a', 'a')).output, /the same/)
   assert.match((await edit('a', '$&', { replace_all: true })).output, /Replaced 2 occurrences/)
   assert.equal(await readFile(join(cwd, 'a.txt'), 'utf8'), '$& $& $&\n')
