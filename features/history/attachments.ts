@@ -99,5 +99,5 @@ export function attachmentOf(part: WirePart): string | undefined {
 
 /** How the model is told of a file that it does not get to see. */
 export function fileNotice({ name, media_type, size, file }: Attachment): string {
-  return `Attached file "${name}" (${media_type}, ${size} bytes): ${file} - open it with the Read tool`
+  return `Attached file "${name}" (${media_type}, ${size} bytes): ${file} - open it with the Read tool, or with a command if it is no text`
 }

@@ -118,7 +118,7 @@ test('a file is a notice with a path that Read may read, and stays a file for cl
   const notice = texts(shownTo(scene.llm.requests[0]?.messages))
   assert.match(
     notice,
-    /Attached file "my notes \(1\)\.md" \(text\/markdown, 13 bytes\): \S+\/agents\/main\/attachments\/f_\w+-my_notes_1_\.md - open it with the Read tool/
+    /Attached file "my notes \(1\)\.md" \(text\/markdown, 13 bytes\): \S+\/agents\/main\/attachments\/f_\w+-my_notes_1_\.md - open it with the Read tool, or with a command if it is no text$/m
   )
   assert.match(texts(shownTo(scene.llm.requests[1]?.messages)), /1\tfirst\n2\tsecond/)
   const answer = await scene.medium(id)
