@@ -42,6 +42,7 @@ export {
   askEach,
   type Collection,
   type Contribution,
+  type Derived,
   derived,
   type ExtensionPoint,
   extensionPoint,

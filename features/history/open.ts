@@ -33,6 +33,7 @@ export function historyOpener(
     () => [sources.entries(), sources.away()],
     () => tellersOf(sources)
   )
+  ctx.own(tellers.forget)
   const tellersFor = lookersOf(tellers)
   /** Of the activation that there is now; undefined: the pack is gone for good, and so are its events. */
   const now = ({ teller }: EventDraft) => tellers().find(({ pack, nth }) => pack === teller.pack && nth === teller.nth)

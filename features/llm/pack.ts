@@ -71,6 +71,7 @@ export default definePack({
         loginStatus
       })
     )
+    ctx.own(table.forget)
 
     const offline = new Offline({ config, started: info.offline, isLocalProvider: url => isLocalProvider(url, table()) })
     ctx.own(guardOutbound(url => offline.guard(url)))

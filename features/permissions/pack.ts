@@ -103,6 +103,7 @@ export default definePack({
         return { rules: found, unsure: !read || troubles.includes(permissionSection.name) }
       }
     )
+    ctx.own(rules.forget)
     // Looks at the file now: one that breaks before the first call has had its say.
     ctx.background(async () => rules())
 

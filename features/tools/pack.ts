@@ -42,6 +42,7 @@ export default definePack({
       accounts: ctx,
       absence: kernel.absence
     })
+    ctx.own(() => registry.close())
 
     ctx.slot(RepeatSlot)
     ctx.slot(OfferSlot)

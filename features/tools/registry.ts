@@ -4,6 +4,7 @@ import {
   type AppError,
   type Collection,
   type Contribution,
+  type Derived,
   defineSlot,
   derived,
   headOf,
@@ -52,7 +53,7 @@ export class Registry {
   /** What brought the tools that were seen last, by their names. */
   readonly #owners = new Map<string, Contribution<unknown>>()
   /** Contributed tools by their names. */
-  readonly #common: () => ReadonlyMap<string, Contribution<Tool>>
+  readonly #common: Derived<ReadonlyMap<string, Contribution<Tool>>>
   /** As models saw it last, by the schema of the tool: the same object as long as nothing changes, so that it is written for the wire once. */
   readonly #shown = new WeakMap<object, LlmTool>()
 
@@ -67,6 +68,11 @@ export class Registry {
         return first
       }
     )
+  }
+
+  /** What other packs contributed is known no more. */
+  close(): void {
+    this.#common.forget()
   }
 
   /** Why the agent must not use the tool; undefined when it may. */

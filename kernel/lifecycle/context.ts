@@ -22,6 +22,7 @@ import {
   type Accounts,
   assertItem,
   type Contribution,
+  type Derived,
   derived,
   type ExtensionPoint,
   type PointTable,
@@ -57,6 +58,11 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
   const absence = () => parts.lifecycle.absence(name)
   const tapOwner = { pack: name, guard: env.guard, tapped: parts.tapped, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs, absence }
 
+  /** What was collected, which is let go of behind all clean-ups: else each activation would keep those of its neighbours, and they the ones before. */
+  const collected: Derived<unknown>[] = []
+  scope.own(() => {
+    for (const each of collected) each.forget()
+  })
   /** What was opened works until the clean-up is through. */
   const use = () => {
     if (scope.ended) throw developerError('pack_inactive', name)
@@ -196,6 +202,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         () => [gone()],
         () => guarded(point, gone()).entries
       )
+      collected.push(lists, away)
       return {
         items: usable(() => lists().items),
         entries: usable(() => lists().entries),

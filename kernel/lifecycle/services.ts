@@ -116,17 +116,27 @@ interface Entry extends Contribution<unknown> {
   readonly order: number
 }
 
+export interface Derived<T> {
+  (): T
+  /** For `ctx.own`: what it was made from belongs to other packs, and stays in memory as long as it is known here. */
+  readonly forget: () => void
+}
+
 /**
  * What follows from things that seldom change, and is asked for often: made anew when one of `from` is another one than last time. Those are
  * compared by identity: revisions, texts, lists of contributed items.
  */
-export function derived<T>(from: () => readonly unknown[], make: () => T): () => T {
+export function derived<T>(from: () => readonly unknown[], make: () => T): Derived<T> {
   let last: { readonly from: readonly unknown[]; readonly value: T } | undefined
-  return () => {
+  const value = () => {
     const now = from()
     if (!last || now.some((each, at) => each !== last?.from[at])) last = { from: now, value: make() }
     return last.value
   }
+  const forget = () => {
+    last = undefined
+  }
+  return Object.assign(value, { forget })
 }
 
 interface Point {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSession, deleteSession, type Session, type SessionState, Sessions } from '../../features/sessions/index.ts'
 import { createTerminal } from '../../features/terminals/index.ts'
-import { definePack } from '../../kernel/index.ts'
-import type { TestContextLike } from '../../kernel/testing.ts'
+import { definePack, extensionPoint, type PackContext } from '../../kernel/index.ts'
+import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
 import { startTestServer } from '../../testing/index.ts'
 import { keptOf } from '../helpers/collected.ts'
 
@@ -55,4 +55,30 @@ test('of the facts of deleted sessions the list keeps no more than there are ses
   const known = []
   for (let n = 0; n < 10; n++) known.push((await gone(await make())).state)
   assert.ok((await keptOf(known, 1)) <= 1)
+})
+
+test('packs that collect from each other keep no activation but the one before of the others, however often they are swapped', async t => {
+  const contexts: WeakRef<PackContext>[] = []
+  const points = [extensionPoint<() => unknown>('lefts'), extensionPoint<() => unknown>('rights')] as const
+  const looks = new Map<string, () => unknown>()
+  const pack = (name: string, [own, others]: readonly (typeof points)[number][]) =>
+    definePack({
+      name,
+      setup(ctx) {
+        contexts.push(new WeakRef(ctx as PackContext))
+        const found = ctx.collect(others!)
+        const look = () => [ctx.name, found.items()]
+        looks.set(name, look)
+        ctx.contribute(own!, look)
+      }
+    })
+  const { kernel } = await startTestKernel(t, { packs: [pack('left', points), pack('right', [...points].reverse())] })
+  for (let n = 0; n < 5; n++) {
+    for (const name of ['left', 'right']) {
+      await kernel.reload(name)
+      looks.get(name)?.() // the other one still knows what there was when it looked
+    }
+  }
+  assert.equal(contexts.length, 12)
+  assert.ok((await keptOf(contexts, 4)) <= 4)
 })

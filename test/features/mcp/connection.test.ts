@@ -300,6 +300,18 @@ test('nothing of a call stays with a server that goes on', async () => {
   await server.close()
 })
 
+test('nothing of a connection stays that was closed, while the signal of its server goes on', async () => {
+  const { signal } = new AbortController()
+  const connected = async () => {
+    const events = { closed: () => undefined, toolsChanged: () => undefined }
+    const connection = await connect(entry, '/', portsTo([['a']], 9), signal, events)
+    await connection.close()
+    return [new WeakRef(connection), new WeakRef(events)]
+  }
+  const known = [...(await connected()), ...(await connected())]
+  assert.equal(await keptOf(known), 0)
+})
+
 test('a server is started anew when what is left of its failed start has ended', async () => {
   const programs: { readonly stopped: ReturnType<typeof latch<void>>; readonly ended: ReturnType<typeof latch<string>> }[] = []
   const begun = latch()
