@@ -285,14 +285,10 @@ function handlerInput(params: unknown, query: unknown, body: (() => unknown) | u
 
 /** The envelope of a failure and its HTTP status. Anything but an AppError becomes 50001 with a fixed text: no message, no stack. */
 function failure(error: unknown, request_id: string): { readonly status: number; readonly code: number; readonly text: string } {
-  if (!AppError.is(error)) {
-    const { status, code, message: msg } = InternalError
-    return { status, code, text: JSON.stringify({ code, msg, data: null, request_id }) }
-  }
-  const { status, code } = error.spec
-  const { message: msg, data = null } = error
-  const details = detailsOf(error)
-  return { status, code, text: JSON.stringify({ code, msg, data, request_id, details }) }
+  const told = AppError.is(error) ? error : new AppError(InternalError)
+  const { status, code } = told.spec
+  const { message: msg, data = null } = told
+  return { status, code, text: JSON.stringify({ code, msg, data, request_id, details: detailsOf(told) }) }
 }
 
 /** The face of an exchange that packs see. */

@@ -265,24 +265,10 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
   }
 }
 
-const streamMethods = [
-  'open',
-  'openForeign',
-  'takeOver',
-  'lost',
-  'watermark',
-  'written',
-  'flushed',
-  'close',
-  'remove',
-  'read',
-  'backwards',
-  'subscribers',
-  'followed',
-  'resync'
-] as const
-/** Methods of streams and stores that do not answer with a promise. */
-const atOnce = ['watermark', 'written', 'backwards', 'subscribers', 'followed', 'resync', 'scan']
+/** Methods of streams that answer at once, as `scan` of a store does; the others of both answer with a promise. */
+const streamFacts = ['watermark', 'written', 'backwards', 'subscribers', 'followed', 'resync']
+const streamMethods = ['open', 'openForeign', 'takeOver', 'lost', 'flushed', 'close', 'remove', 'read', ...streamFacts]
+const atOnce = [...streamFacts, 'scan']
 
 /** These methods alone, as long as `use` does not throw. Those that answer with a promise fail by rejecting it. */
 function whileUsable<T extends object>(target: T, names: readonly string[], use: () => void): T {
