@@ -31,6 +31,9 @@ export class Stream {
   foreign = false
   /** Subscriptions and readers that are under way. */
   users = 0
+  /** Number handed to the sockets last, so it is on disk: what a subscription that starts now begins after. */
+  delivered = 0
+  closed = false
   readonly #env: Environment
   readonly #table: StreamTable
   #journal: Journal | undefined
@@ -45,11 +48,9 @@ export class Stream {
   #pumping: Promise<void> | undefined
   /** Highest number given out. */
   #seq = 0
-  #delivered = 0
   #accepted = 0
   #done = 0
   #waiters: { readonly count: number; readonly resolve: () => void }[] = []
-  #closed = false
 
   constructor(env: Environment, id: string, table: StreamTable) {
     this.#env = env
@@ -57,23 +58,14 @@ export class Stream {
     this.#table = table
   }
 
-  get closed(): boolean {
-    return this.#closed
-  }
-
   /** Number given out last and its epoch; undefined while the journal is not open. */
   get watermark(): Watermark | undefined {
     return this.#journal && { seq: this.#seq, epoch: this.#journal.epoch }
   }
 
-  /** Number handed to the sockets last, so it is on disk: what a subscription that starts now begins after. */
-  get delivered(): number {
-    return this.#delivered
-  }
-
-  /** The same with its epoch; undefined while the journal is not open. */
+  /** Number handed over last and its epoch; undefined while the journal is not open. */
   get written(): Watermark | undefined {
-    return this.#journal && { seq: this.#delivered, epoch: this.#journal.epoch }
+    return this.#journal && { seq: this.delivered, epoch: this.#journal.epoch }
   }
 
   get idle(): boolean {
@@ -114,7 +106,7 @@ export class Stream {
 
   /** Waits for what was pushed and closes the journal. */
   async close(): Promise<void> {
-    this.#closed = true
+    this.closed = true
     if (!this.#opening) return
     const journal = await this.#opening
     while (this.#pumping) await this.#pumping
@@ -125,7 +117,7 @@ export class Stream {
     const journal = await this.#table.openJournal(this.id)
     this.#journal = journal
     this.#seq = journal.seq
-    this.#delivered = journal.seq
+    this.delivered = journal.seq
     for (const draft of this.#early.splice(0)) {
       this.#table.waiting.bytes -= draft.text.length
       this.#take(journal, draft)
@@ -231,13 +223,13 @@ export class Stream {
       await journal.abandon(this.#seq)
       this.#handOverOld(epoch)
     }
-    this.#delivered = Math.max(this.#delivered, seq)
-    this.#table.missed(this.id, { seq: this.#delivered, epoch: journal.epoch })
+    this.delivered = Math.max(this.delivered, seq)
+    this.#table.missed(this.id, { seq: this.delivered, epoch: journal.epoch })
   }
 
   #handOver(frame: EventFrame): void {
     this.#table.waiting.bytes -= frame.size
-    if (frame.spec.durable) this.#delivered = frame.seq
+    if (frame.spec.durable) this.delivered = frame.seq
     this.#table.fanout.deliver(frame)
     this.#done++
     while (this.#waiters[0]?.count === this.#done) this.#waiters.shift()?.resolve()

@@ -48,7 +48,7 @@ export class Logs {
     const codec = codecOf<V>(spec)
     const place = (id: string) => fileOf(dir, id, '.jsonl')
     return {
-      append: (id, ...records) => this.#append(() => place(id), codec, records),
+      append: async (id, ...records) => this.#append(place(id), codec, records),
       read: async id => {
         const records: V[] = []
         for await (const { value } of this.#scan(() => place(id), codec, {})) records.push(value)
@@ -73,8 +73,7 @@ export class Logs {
     await this.#lines.close()
   }
 
-  async #append<V>(placed: () => string, codec: Codec<V>, records: readonly V[]): Promise<LogPositions> {
-    const file = placed()
+  async #append<V>(file: string, codec: Codec<V>, records: readonly V[]): Promise<LogPositions> {
     if (records.length === 0) return { at: [], end: await this.#after(file, () => this.#lines.end(file)) }
     const lines = records.map(record => encode(codec, record))
     const data = Buffer.concat(lines)
