@@ -104,7 +104,11 @@ export function parseJson(bytes: Buffer): { readonly value: unknown } | { readon
   try {
     const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
     // JSON.parse makes `__proto__` an own property, which a later copy by assignment would turn into a prototype.
-    return { value: /__proto__|\\u/i.test(source) ? JSON.parse(source, dropProto) : JSON.parse(source) }
+    return {
+      value: /__proto__|\\u/i.test(source)
+        ? JSON.parse(source, (key, value) => (key === '__proto__' ? undefined : value))
+        : JSON.parse(source)
+    }
   } catch {
     return { problem: 'is not valid JSON' }
   }
@@ -133,8 +137,4 @@ function endOfString(text: string, start: number): number {
     if ((end - slashes) % 2 === 1) return end
   }
   return -1
-}
-
-function dropProto(key: string, value: unknown): unknown {
-  return key === '__proto__' ? undefined : value
 }

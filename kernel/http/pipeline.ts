@@ -219,7 +219,8 @@ export class Pipeline {
   /** The handler has ignored its signal after an unload: its request ends as unknown. */
   #giveUp(answer: Promise<unknown>, { pack, name }: MountedRoute): void {
     this.#env.guard.report(pack, name, developerError('handler_deaf'))
-    answer.then(discard, () => undefined) // nobody waits for it any more
+    const discard = (late: unknown) => isBinary(late) && 'stream' in late.reply && late.reply.stream.destroy() // nobody waits for it any more
+    answer.then(discard, () => undefined)
   }
 
   /** Reads the body; the answer checks it, once. */
@@ -333,9 +334,4 @@ function checkedQuery(schema: TObject, raw: Readonly<Record<string, unknown>>): 
       return { path: `query.${single !== undefined && typeof raw[single] === 'string' ? single : path}`, message }
     })
   )
-}
-
-/** An answer that came too late: its stream, if it is one, is not left open. */
-function discard(answer: unknown): void {
-  if (isBinary(answer) && 'stream' in answer.reply) answer.reply.stream.destroy()
 }

@@ -69,8 +69,11 @@ export class Lifecycle {
       for (const unit of [...leaving, ...going]) unit.wanted = false
       await this.#withdraw(...leaving, ...going, ...swapped.keys())
       for (const unit of leaving) if (unit.state === 'Failed') this.#state(unit, 'Pending')
-      this.#dirty ||= leaving.length > 0
-      for (const unit of going) this.#forget(unit)
+      this.#dirty ||= leaving.length + going.length > 0
+      for (const unit of going) {
+        this.#units.splice(this.#units.indexOf(unit), 1)
+        this.#env.guard.forget(unit.name)
+      }
       for (const [unit, pack] of swapped) {
         if (typeof pack !== 'string') unit.pack = pack
         unit.wanted = true
@@ -98,13 +101,6 @@ export class Lifecycle {
       coming.set(unit, next)
     }
     return coming
-  }
-
-  #forget(unit: Unit): void {
-    unit.wanted = false
-    this.#units.splice(this.#units.indexOf(unit), 1)
-    this.#env.guard.forget(unit.name)
-    this.#dirty = true
   }
 
   /** Takes an active pack out as Failed, until `reload`; who needs it waits as Pending. Does nothing to a pack that is not active. */

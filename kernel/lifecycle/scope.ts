@@ -146,17 +146,14 @@ export interface Work {
 export class Activity {
   readonly #works = new Set<Work>()
   #whenIdle: (() => void) | undefined
-  #closed = false
+  /** It takes no more. */
+  closed = false
   #absence: (() => AppError | undefined) | undefined
   readonly #abort = new LazySignal()
   readonly #over = new LazySignal()
 
   get running(): number {
     return this.#works.size
-  }
-
-  get closed(): boolean {
-    return this.#closed
   }
 
   /** What is answered in place of work that is not taken: the pack is away for a while. Undefined: as if there were no such pack. */
@@ -166,7 +163,7 @@ export class Activity {
 
   /** Begins a piece of work; undefined when the pack takes no more. */
   enter(): Work | undefined {
-    if (this.#closed) return undefined
+    if (this.closed) return undefined
     const work: Work = {
       signal: this.#abort.signal,
       over: this.#over.signal,
@@ -180,7 +177,7 @@ export class Activity {
 
   /** Takes no new work, waits `graceMs` for the running work, then aborts its signal. Resolves to the count that was aborted. */
   async drain(graceMs: number, absence?: () => AppError | undefined): Promise<number> {
-    this.#closed = true
+    this.closed = true
     this.#absence = absence
     const idle = new Promise<void>(resolve => {
       this.#whenIdle = resolve

@@ -71,8 +71,9 @@ function clashOf({ pack, what }: Claim, other: Claim): string | undefined {
     const { name } = other.what as ErrorSpec
     return what.name === name ? undefined : `error code ${what.code} is '${name}' of ${other.pack} and '${what.name}' of ${pack}`
   }
-  const { shape } = other.what as NamedShape
-  return differ(what.shape, shape) ? `shape ${what.name} of ${pack} differs from that of ${other.pack}` : undefined
+  const { shape } = other.what as NamedShape // one name, one shape: clients are generated from it
+  const differs = what.shape !== shape && JSON.stringify(what.shape) !== JSON.stringify(shape)
+  return differs ? `shape ${what.name} of ${pack} differs from that of ${other.pack}` : undefined
 }
 
 /** The named shapes in what an owner has on the wire. */
@@ -262,9 +263,4 @@ export class Registry {
 /** A route that gives way to others clashes only with another one that does. */
 function clashKey(spec: AnyRoute): string {
   return spec.fallback ? `${routeKey(spec)} (fallback)` : routeKey(spec)
-}
-
-/** One name, one shape: clients are generated from it. Copies that say the same are fine. */
-function differ(a: object, b: object): boolean {
-  return a !== b && JSON.stringify(a) !== JSON.stringify(b)
 }

@@ -43,17 +43,14 @@ export class Fanout {
       this.#toEveryone(frame)
       return
     }
-    const resync = asksResync(spec, wire) ? this.#resync(frame) : undefined
+    const resync =
+      asksResync(spec, wire) && Buffer.from(JSON.stringify(resyncFrame(this.#env.now(), session_id, 'session_recreated', frame)))
     for (const connection of this.#subscribers.get(session_id) ?? []) {
       if (only && connection !== only) continue
       if (!spec.unfiltered && !connection.wants(session_id, spec.type, subject)) continue
       connection.write(wire)
       if (resync) connection.write(resync)
     }
-  }
-
-  #resync(frame: EventFrame): Buffer {
-    return Buffer.from(JSON.stringify(resyncFrame(this.#env.now(), frame.session_id, 'session_recreated', frame)))
   }
 
   #toEveryone({ spec, session_id, seq, wire, foreign }: EventFrame): void {

@@ -83,7 +83,7 @@ export class Frames {
       if (!core && frame.id === '' && frame.type === 'pong') return undefined // clients of other servers send it on their own
       if (!core) throw unknownType(frame)
       requireScope(connection.principal)
-      const standing = standingIn(frame, connection)
+      const { standing = [] } = connection.relayed ? (frame.payload as { standing?: readonly StandingFrame[] }) : {} // sent along by its server
       return { code: 0, msg: 'success', payload: await this.#core.answer(core, checked(core, frame), connection, standing) }
     } catch (thrown) {
       const err = refusedByDisk(thrown) ?? thrown
@@ -226,11 +226,6 @@ function remember(
   const { session_id } = payload as { session_id?: unknown }
   if (!stands || code !== 0 || connection.relayed || typeof session_id !== 'string') return
   if ((answer as { accepted?: readonly string[] }).accepted?.includes(session_id)) connection.stand(session_id, { type, payload, stands })
-}
-
-/** Frames that stand, which another server sends along with the subscription of its client. */
-function standingIn({ payload }: RequestFrame, connection: ClientConnection): readonly StandingFrame[] {
-  return connection.relayed ? ((payload as { standing?: readonly StandingFrame[] }).standing ?? []) : []
 }
 
 function parseFrame(text: Buffer): RequestFrame {

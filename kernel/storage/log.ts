@@ -39,7 +39,7 @@ export class Logs {
       handles: openFiles,
       files: options.files,
       fenceOf: file => options.fences?.of(file),
-      warn: (file, text, fields) => this.#warn(file, text, fields)
+      warn: (file, text, fields) => options.log.warn({ file: this.#name(file), ...fields }, `log: ${text}`)
     })
   }
 
@@ -145,10 +145,6 @@ export class Logs {
     } catch (error) {
       throw notSaved(this.#name(file), error)
     }
-  }
-
-  #warn(file: string, text: string, fields: object): void {
-    this.#options.log.warn({ file: this.#name(file), ...fields }, `log: ${text}`)
   }
 
   #name(file: string): string {

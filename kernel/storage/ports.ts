@@ -182,7 +182,7 @@ export function codecOf<V>(spec: StoreSpec): Codec<V> {
     keepsDamaged: spec.keepDamaged ?? false,
     encode(value) {
       if (!checker(spec.value).Check(value)) throw developerError('store_value_bad', spec.name, misfit(spec, value))
-      return JSON.stringify(current > 1 ? withVersion(value, current) : value)
+      return JSON.stringify(current > 1 ? { $version: current, ...(isRecord(value) ? value : { $value: value }) } : value)
     },
     decode(text) {
       let parsed: unknown
@@ -213,10 +213,6 @@ export function codecOf<V>(spec: StoreSpec): Codec<V> {
 function misfit(spec: StoreSpec, value: unknown): string {
   const first = problems(spec.value, value)[0]
   return ` at ${first?.path || 'root'}: ${first?.message ?? 'unexpected value'}`
-}
-
-function withVersion(value: unknown, version: number): object {
-  return isRecord(value) ? { $version: version, ...value } : { $version: version, $value: value }
 }
 
 function splitVersion(parsed: unknown): [unknown, number] {
