@@ -63,13 +63,13 @@ export class Lifecycle {
   change({ unload = [], remove = [], reload = [], load = [] }: PackChange): Promise<void> {
     return this.#exclusive(async () => {
       const leaving = unload.map(name => this.#known(name))
-      const going = remove.map(name => this.#known(name))
+      const going = new Set(remove.map(name => this.#known(name)))
       const swapped = new Map(reload.map(pack => [this.#known(nameOf(pack)), pack]))
       const coming = this.#coming(load)
       for (const unit of [...leaving, ...going]) unit.wanted = false
       await this.#withdraw(...leaving, ...going, ...swapped.keys())
       for (const unit of leaving) if (unit.state === 'Failed') this.#state(unit, 'Pending')
-      this.#dirty ||= leaving.length + going.length > 0
+      this.#dirty ||= leaving.length + going.size > 0
       for (const unit of going) {
         this.#units.splice(this.#units.indexOf(unit), 1)
         this.#env.guard.forget(unit.name)

@@ -215,6 +215,12 @@ test('a pack that a change removes is forgotten: its routes are gone, and anothe
   assert.deepEqual(kernel.features(), [{ name: 'pinger', state: 'Pending', meta: { waiting_for: ['voice'] } }])
 })
 
+test('a pack that one change removes twice takes no other one with it', async t => {
+  const { kernel } = await startTestKernel(t, { packs: [word('one'), word('two')] })
+  await kernel.change({ remove: ['one', 'one'] })
+  assert.deepEqual(states(kernel.features()), { two: 'Active' })
+})
+
 test('a stop goes in the reverse order of the list, whoever was through first', async () => {
   const gone: string[] = []
   const slow = latch()
