@@ -1,8 +1,7 @@
 /** Sessions that another server of the home has: what the pack that knows the ways there offers the kernel, and what the kernel offers it. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { Principal } from './access/principal.ts'
-import type { RequestInfo } from './contract.ts'
+import type { FrameSpec, RequestInfo } from './contract.ts'
 import { AppError, OwnerSilent } from './errors.ts'
 import { serviceToken } from './lifecycle/services.ts'
 import type { Cursor, ResyncReason, Watermark } from './realtime/journal.ts'
@@ -28,10 +27,7 @@ export interface Elsewhere {
 }
 
 /** Who asks at this server, told to the other one. */
-export interface Asker {
-  readonly principal: Principal
-  readonly remote_address: string | null
-}
+export type Asker = Pick<RequestInfo, 'principal' | 'remote_address'>
 
 export interface RelayedReply {
   readonly status: number
@@ -72,13 +68,8 @@ export interface SharedEvent {
 }
 
 /** A frame of a client as it is passed on. */
-export interface RemoteFrame {
-  readonly type: string
+export interface RemoteFrame extends Pick<FrameSpec, 'type' | 'subscribes' | 'stands'> {
   readonly payload: unknown
-  /** See `FrameSpec.subscribes`. */
-  readonly subscribes?: boolean | undefined
-  /** See `FrameSpec.stands`. */
-  readonly stands?: StandingFrame['stands'] | undefined
   /** What a binary message has behind its line of JSON. */
   readonly bytes?: Uint8Array | undefined
 }
@@ -92,11 +83,7 @@ export interface RemoteAck {
 }
 
 /** A frame that is answered again where its session has moved to (`FrameSpec.stands`). */
-export interface StandingFrame {
-  readonly type: string
-  readonly payload: unknown
-  readonly stands: 'anew' | 'more'
-}
+export type StandingFrame = Pick<RemoteFrame, 'type' | 'payload'> & Required<Pick<FrameSpec, 'stands'>>
 
 /** What a subscription asks for; while it is tried elsewhere, what is left of that. */
 export interface SubscribeWish {

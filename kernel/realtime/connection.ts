@@ -24,10 +24,7 @@ export interface Transport {
 }
 
 /** The other side. */
-export interface Peer {
-  readonly principal: Principal
-  readonly remote_address: string | null
-  readonly user_agent: string | null
+export interface Peer extends Pick<Connection, 'principal'>, Pick<ConnectionInfo, 'remote_address' | 'user_agent'> {
   /** A client of another server: it is on no list, and what reaches everyone comes to it only for what it subscribed to. */
   readonly relayed: boolean
 }
