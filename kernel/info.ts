@@ -125,9 +125,8 @@ export interface PackChange {
  */
 export interface PackControl {
   list(): readonly PackReport[]
-  /** See `Kernel`. Throw a DeveloperError, having changed nothing: `pack_unknown`, `pack_there`. */
+  /** See `Kernel`. Throws a DeveloperError, having changed nothing: `pack_unknown`, `pack_there`. */
   change(change: PackChange): Promise<void>
-  unload(name: string): Promise<void>
   /** Other deployment options for a pack, from its next activation on; undefined for none. */
   configure(name: string, options: unknown): void
 }

@@ -352,7 +352,6 @@ export class Kernel {
     return {
       list: () => this.#reports(),
       change: change => this.change(change),
-      unload: name => this.unload(name),
       configure: (name, given) => void this.#config.set(name, given)
     }
   }

@@ -42,7 +42,7 @@ export default definePack({
     ctx.route(unloadPack, async ({ params: { name } }) => {
       assertFree(name)
       if (report(name)?.required) throw new AppError(PackHeld, { message: `pack '${name}' is required by this server` })
-      await control.unload(name)
+      await control.change({ unload: [name] })
       return item(name)
     })
     ctx.route(reloadPack, async ({ params: { name } }) => {
