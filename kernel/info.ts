@@ -62,7 +62,6 @@ export interface KernelInfo {
   /** ULID of this server instance. */
   readonly server_id: string
   readonly started_at: Date
-  readonly home: string
   readonly dangerous_bypass_auth: boolean
   /** Bound to a loopback address only. */
   readonly loopback: boolean

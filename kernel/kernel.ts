@@ -375,7 +375,6 @@ export class Kernel {
       version: options.version,
       server_id: this.server_id,
       started_at: this.started_at,
-      home: this.home,
       dangerous_bypass_auth: options.dangerousBypassAuth,
       loopback: this.gate.loopback,
       allow_remote_shutdown: options.allowRemoteShutdown,
