@@ -2,6 +2,7 @@
 import { inspect } from 'node:util'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
 import { developerError, type ErrorSpec } from './errors.ts'
+import type { ExtensionPoint } from './lifecycle/services.ts'
 import { isSchema, unusable } from './schema.ts'
 
 function odd(what: string, needed: string, given: unknown): Error {
@@ -64,4 +65,14 @@ function assertErrors(what: string, errors: unknown): void {
 
 function assertType(what: string, type: unknown): void {
   if (typeof type !== 'string' || type === '') throw odd(what, 'a type', type)
+}
+
+/** Throws for what is no extension point, and for an item that lacks a part. */
+export function assertItem(point: ExtensionPoint<unknown>, item: unknown): void {
+  if (typeof (point as { id?: unknown } | undefined)?.id !== 'string') throw odd('ctx.contribute', 'an extension point', point)
+  for (const [part, kind] of Object.entries(point.parts ?? {})) {
+    const value = (item as Record<string, unknown> | null | undefined)?.[part]
+    if (kind === 'set?' ? value === undefined || value instanceof Set : typeof value === kind && value !== null) continue
+    throw odd(`what is contributed to '${point.id}'`, `'${part}' (${kind})`, item ? value : item)
+  }
 }

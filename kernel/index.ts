@@ -36,20 +36,7 @@ export * from './info.ts'
 export { asContributed } from './lifecycle/faces.ts'
 export type { LoopTime } from './lifecycle/guard.ts'
 export { guardHook, packOfTap, silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
-export {
-  type Accounts,
-  type Answers,
-  askEach,
-  type Collection,
-  type Contribution,
-  type Derived,
-  derived,
-  type ExtensionPoint,
-  extensionPoint,
-  type Instead,
-  type ServiceToken,
-  serviceToken
-} from './lifecycle/services.ts'
+export * from './lifecycle/services.ts'
 export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycle/slot.ts'
 export * from './lifecycle/wait.ts'
 export type { Logger, Operator, OperatorLine } from './log/log.ts'

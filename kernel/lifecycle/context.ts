@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { Value } from '@sinclair/typebox/value'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '../contract.ts'
-import { assertEvent, assertFrame, assertFunction, assertOutFrame } from '../declared.ts'
+import { assertEvent, assertFrame, assertFunction, assertItem, assertOutFrame } from '../declared.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { assertRoute, nameOf } from '../http/router.ts'
@@ -14,20 +14,11 @@ import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { fillDefaults, problems, stripUnknown } from '../schema.ts'
 import type { FenceRules } from '../storage/fences.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
-import { guardedItems, membersOf } from './faces.ts'
+import { guardedItems, membersOf, type PointTable } from './faces.ts'
 import { isTappable, ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { startChild, startTimer } from './scope.ts'
-import {
-  type Accounts,
-  assertItem,
-  type Contribution,
-  type Derived,
-  derived,
-  type ExtensionPoint,
-  type PointTable,
-  type ServiceToken
-} from './services.ts'
+import { type Accounts, type Contribution, type Derived, derived, type ExtensionPoint, type ServiceToken } from './services.ts'
 import type { AnySlot } from './slot.ts'
 import type { Registrations, Unit } from './unit.ts'
 import { waitAtMost } from './wait.ts'

@@ -1,13 +1,102 @@
 /**
- * What packs get of what others have made: items of extension points, whose functions that may fail are put down to the pack of the item, and
+ * What packs get of what others have made: the items of extension points, whose functions that may fail are put down to the pack of the item, and
  * services, whose listeners are put down to the pack that hands them in and go with it.
  */
 import { assertFunction } from '../declared.ts'
 import { developerError } from '../errors.ts'
 import { type Guard, inTime } from './guard.ts'
-import type { Scope } from './scope.ts'
+import { LazySignal, type Scope } from './scope.ts'
 import type { Accounts, Contribution, ExtensionPoint, Listening, ServiceToken } from './services.ts'
 import { isPromise } from './wait.ts'
+
+interface Entry extends Contribution<unknown> {
+  /** When the pack of the item was activated. */
+  readonly order: number
+}
+
+interface Point {
+  readonly listeners: Set<() => void>
+  entries: readonly Entry[]
+  away: readonly Entry[]
+}
+
+/** Extension points by id; items keep the activation order of their packs. */
+export class PointTable {
+  readonly #points = new Map<string, Point>()
+
+  /** Adds an item; returns its withdrawal. `comesBack`: asked then, the pack is expected to bring it again. */
+  add(id: string, pack: string, order: number, item: unknown, comesBack = () => false): () => void {
+    const point = this.#point(id)
+    if (point.away.length > 0) point.away = Object.freeze(point.away.filter(other => other.pack !== pack))
+    const end = new LazySignal()
+    const entry: Entry = {
+      pack,
+      order,
+      item,
+      get signal() {
+        return end.signal
+      }
+    }
+    const at = point.entries.findIndex(other => other.order > order)
+    this.#change(point, point.entries.toSpliced(at < 0 ? point.entries.length : at, 0, entry))
+    return () => {
+      if (!point.entries.includes(entry)) return
+      if (comesBack()) point.away = Object.freeze([entry, ...point.away]) // they go in reverse
+      this.#change(
+        point,
+        point.entries.filter(other => other !== entry)
+      )
+      end.abort(() => developerError('pack_inactive', pack))
+    }
+  }
+
+  entries(id: string): readonly Contribution<unknown>[] {
+    return this.#point(id).entries
+  }
+
+  away(id: string): readonly Contribution<unknown>[] {
+    return this.#point(id).away
+  }
+
+  /** What is away now does not come back. Items of one point may depend on those of another: everybody hears of it. */
+  forgetAway(): void {
+    const points = [...this.#points.values()]
+    if (points.every(({ away }) => away.length === 0)) return
+    for (const point of points) point.away = []
+    for (const point of points) this.#change(point, point.entries)
+  }
+
+  /** Hears of changes; returns the undo. The listener must not throw. */
+  onChange(id: string, listener: () => void): () => void {
+    const { listeners } = this.#point(id)
+    const entry = () => listener() // a listener may be registered twice
+    listeners.add(entry)
+    return () => {
+      listeners.delete(entry)
+    }
+  }
+
+  /** Number of contributed items and of listeners over all points, for leak checks. */
+  size(): number {
+    let size = 0
+    for (const point of this.#points.values()) size += point.entries.length + point.listeners.size
+    return size
+  }
+
+  #point(id: string): Point {
+    let point = this.#points.get(id)
+    if (!point) {
+      point = { entries: [], away: [], listeners: new Set() }
+      this.#points.set(id, point)
+    }
+    return point
+  }
+
+  #change(point: Point, entries: readonly Entry[]): void {
+    point.entries = Object.freeze(entries) // all readers get the same list: one that sorts its own takes a copy
+    for (const listener of [...point.listeners]) listener()
+  }
+}
 
 type Fn = (...args: unknown[]) => unknown
 

@@ -1,7 +1,10 @@
 /** Who needs whom: the order in which packs activate and go, what they wait for, and needs that lead in a circle. */
 import { PassingFailure } from '../errors.ts'
-import type { ServiceTable } from './services.ts'
+import type { ServiceToken } from './services.ts'
 import type { Unit } from './unit.ts'
+
+/** Services by token id: what active packs and the kernel provide. */
+export type ServiceTable = Map<string, { readonly owner: string; readonly token: ServiceToken<unknown>; readonly impl: unknown }>
 
 /** Answers from the units and services as they are at the moment of the question. */
 export class Needs {

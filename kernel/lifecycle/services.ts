@@ -1,7 +1,4 @@
 /** How packs find each other: services (one provider) and extension points (many contributors, with change notice), by typed tokens. */
-import { inspect } from 'node:util'
-import { developerError } from '../errors.ts'
-import { LazySignal } from './scope.ts'
 
 /** Reference to a service: its id at run time, its type at compile time. Two references with one id are the same service. */
 export interface ServiceToken<T> {
@@ -64,18 +61,6 @@ export function extensionPoint<T>(id: string, answers?: Answers, parts?: Parts, 
   return { kind: 'point', id, ...(answers && { answers }), ...(parts && { parts }), ...(instead && { instead: instead as never }) } // typed above
 }
 
-/** Throws `argument_odd` for what is no extension point, and for an item that lacks a part. */
-export function assertItem(point: ExtensionPoint<unknown>, item: unknown): void {
-  const shown = (value: unknown) => inspect(value, { depth: 0 })
-  if (typeof (point as { id?: unknown } | undefined)?.id !== 'string')
-    throw developerError('argument_odd', 'ctx.contribute', 'an extension point', shown(point))
-  for (const [part, kind] of Object.entries(point.parts ?? {})) {
-    const value = (item as Record<string, unknown> | null | undefined)?.[part]
-    if (kind === 'set?' ? value === undefined || value instanceof Set : typeof value === kind && value !== null) continue
-    throw developerError('argument_odd', `what is contributed to '${point.id}'`, `'${part}' (${kind})`, shown(item ? value : item))
-  }
-}
-
 export type Needs = Readonly<Record<string, ServiceToken<unknown>>>
 
 /** What `setup` receives for `needs`: the services themselves. */
@@ -88,9 +73,6 @@ export type Resolved<N extends Needs> = { readonly [K in keyof N]: N[K] extends 
 export type ResolvedOptional<N extends Needs> = {
   readonly [K in keyof N]: N[K] extends ServiceToken<infer T> ? () => T | undefined : never
 }
-
-/** Services by token id: what active packs and the kernel provide. */
-export type ServiceTable = Map<string, { readonly owner: string; readonly token: ServiceToken<unknown>; readonly impl: unknown }>
 
 export interface Contribution<T> {
   readonly pack: string
@@ -109,11 +91,6 @@ export interface Collection<T> {
   away(): readonly Contribution<T>[]
   /** Called after every change, until the returned undo or the pack's end. */
   onChange(listener: () => void): () => void
-}
-
-interface Entry extends Contribution<unknown> {
-  /** When the pack of the item was activated. */
-  readonly order: number
 }
 
 export interface Derived<T> {
@@ -137,90 +114,6 @@ export function derived<T>(from: () => readonly unknown[], make: () => T): Deriv
     last = undefined
   }
   return Object.assign(value, { forget })
-}
-
-interface Point {
-  readonly listeners: Set<() => void>
-  entries: readonly Entry[]
-  away: readonly Entry[]
-}
-
-/** Extension points by id; items keep the activation order of their packs. */
-export class PointTable {
-  readonly #points = new Map<string, Point>()
-
-  /** Adds an item; returns its withdrawal. `comesBack`: asked then, the pack is expected to bring it again. */
-  add(id: string, pack: string, order: number, item: unknown, comesBack = () => false): () => void {
-    const point = this.#point(id)
-    if (point.away.length > 0) point.away = Object.freeze(point.away.filter(other => other.pack !== pack))
-    const end = new LazySignal()
-    const entry: Entry = {
-      pack,
-      order,
-      item,
-      get signal() {
-        return end.signal
-      }
-    }
-    const at = point.entries.findIndex(other => other.order > order)
-    this.#change(point, point.entries.toSpliced(at < 0 ? point.entries.length : at, 0, entry))
-    return () => {
-      if (!point.entries.includes(entry)) return
-      if (comesBack()) point.away = Object.freeze([entry, ...point.away]) // they go in reverse
-      this.#change(
-        point,
-        point.entries.filter(other => other !== entry)
-      )
-      end.abort(() => developerError('pack_inactive', pack))
-    }
-  }
-
-  entries(id: string): readonly Contribution<unknown>[] {
-    return this.#point(id).entries
-  }
-
-  away(id: string): readonly Contribution<unknown>[] {
-    return this.#point(id).away
-  }
-
-  /** What is away now does not come back. Items of one point may depend on those of another: everybody hears of it. */
-  forgetAway(): void {
-    const points = [...this.#points.values()]
-    if (points.every(({ away }) => away.length === 0)) return
-    for (const point of points) point.away = []
-    for (const point of points) this.#change(point, point.entries)
-  }
-
-  /** Hears of changes; returns the undo. The listener must not throw. */
-  onChange(id: string, listener: () => void): () => void {
-    const { listeners } = this.#point(id)
-    const entry = () => listener() // a listener may be registered twice
-    listeners.add(entry)
-    return () => {
-      listeners.delete(entry)
-    }
-  }
-
-  /** Number of contributed items and of listeners over all points, for leak checks. */
-  size(): number {
-    let size = 0
-    for (const point of this.#points.values()) size += point.entries.length + point.listeners.size
-    return size
-  }
-
-  #point(id: string): Point {
-    let point = this.#points.get(id)
-    if (!point) {
-      point = { entries: [], away: [], listeners: new Set() }
-      this.#points.set(id, point)
-    }
-    return point
-  }
-
-  #change(point: Point, entries: readonly Entry[]): void {
-    point.entries = Object.freeze(entries) // all readers get the same list: one that sorts its own takes a copy
-    for (const listener of [...point.listeners]) listener()
-  }
 }
 
 /** What packs answer for that hand something in: who calls it keeps their accounts. */

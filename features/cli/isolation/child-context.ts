@@ -1,6 +1,6 @@
 /** What a pack's `setup` gets in a process of its own: the same calls, most of which are asked of the server. */
 import { Readable } from 'node:stream'
-import { assertFunction } from '../../../kernel/declared.ts'
+import { assertFunction, assertItem } from '../../../kernel/declared.ts'
 import type {
   Accounts,
   AnyRoute,
@@ -17,7 +17,6 @@ import type {
 import { guardedItems } from '../../../kernel/lifecycle/faces.ts'
 import { Guard } from '../../../kernel/lifecycle/guard.ts'
 import { type Scope, startChild, startTimer } from '../../../kernel/lifecycle/scope.ts'
-import { assertItem } from '../../../kernel/lifecycle/services.ts'
 import { waitAtMost } from '../../../kernel/lifecycle/wait.ts'
 import type { StoreOf } from '../../../kernel/storage/ports.ts'
 import { childStore } from './child-store.ts'
