@@ -12,7 +12,7 @@ const longRun = /[A-Za-z0-9+/_=-]{40,}/g
 
 /** Masks what looks like a secret, drops control characters, collapses white space; at most `max` UTF-16 units, no half character. */
 function sanitize(text: string, max: number): string {
-  const masked = redactText(headOf(text, max * 4))
+  const masked = redactText(headOf(text, max * 4), true)
     .replace(assignment, `$1 ${REDACTED}`)
     .replace(longRun, REDACTED)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this removes

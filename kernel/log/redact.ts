@@ -51,14 +51,28 @@ const member: Rule = [
   (whole = '', name = '', colon = '') => (isSecretName(name) ? `"${name}"${colon}"${REDACTED}"` : whole)
 ]
 
-const rules: readonly Rule[] = [
+/** Headers, each the rest of its line. */
+const headers: readonly Rule[] = [
+  [/(?<![\w.])((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{0,80}(?:key|token|secret)): *(?:[^"'\\]|\\[^nrt"])+/gi, `$1: ${REDACTED}`],
+  [new RegExp(`\\bBearer\\s+${char}{6,}`, 'gi'), `Bearer ${REDACTED}`]
+]
+
+/** In sentences such a name is mostly a word: what stands behind it goes if it looks like a credential, and nothing further on. */
+const credential = `(?=${char}*\\d|${char}{20})${char}{6,}`
+const headersInProse: readonly Rule[] = [
+  [new RegExp(`\\b([Aa]uthorization): *(?:Basic|Bearer|Token) +${char}{6,}`, 'g'), `$1: ${REDACTED}`],
+  [new RegExp(`(?<![\\w.])(authorization|x-[\\w-]{0,80}(?:key|token|secret)): *${credential}`, 'gi'), `$1: ${REDACTED}`],
+  [/(?<![\w.])((?:set-)?cookie): *[\w.-]+=[^\s"'\\;]+(?:; *[\w.-]+=[^\s"'\\;]+)*/gi, `$1: ${REDACTED}`],
+  [new RegExp(`\\bBearer\\s+${credential}`, 'gi'), `Bearer ${REDACTED}`]
+]
+
+const rulesWith = (headers: readonly Rule[]): readonly Rule[] => [
   [
     new RegExp(`\\\\"([\\w.-]{1,80})\\\\"(\\s*:\\s*)(?:${innerText}|${number})`, 'g'),
     (whole = '', name = '', colon = '') => (isSecretName(name) ? `\\"${name}\\"${colon}\\"${REDACTED}\\"` : whole)
   ],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^"\\]|\\.)*?(?:-----END [A-Z ]*PRIVATE KEY-----|(?="))/g, REDACTED],
-  [/(?<![\w.])((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{0,80}(?:key|token|secret)): *(?:[^"'\\]|\\[^nrt"])+/gi, `$1: ${REDACTED}`],
-  [new RegExp(`\\bBearer\\s+${char}{6,}`, 'gi'), `Bearer ${REDACTED}`],
+  ...headers,
   [/\bBasic\s+(?=[A-Za-z]*[\d+/=])[\w+/-]{8,}={0,2}/g, `Basic ${REDACTED}`],
   [/\b([\w-]{1,80}\.bearer\.)[\w.~+/=-]+/g, `$1${REDACTED}`],
   [/\b([a-z][a-z0-9+.-]{0,20}:\/\/)(?:[^/?#\s"'<>\\]|\\[^nrt])*@/gi, `$1${REDACTED}@`],
@@ -79,6 +93,9 @@ const rules: readonly Rule[] = [
   [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, REDACTED]
 ]
 
+const rules = rulesWith(headers)
+const rulesInProse = rulesWith(headersInProse)
+
 /** Something of every rule; what a configuration holds is mostly without. */
 const suspicious = /[=@"]|--|bearer|basic|authorization|cookie|x-|(?:[spr]k|gh[pos]|pat|xox[a-z])[-_]|AIza|eyJ/i
 
@@ -90,10 +107,13 @@ export function redactLine(line: string): string {
   return `${JSON.stringify({ level, time: new Date().toISOString(), msg: `a log line of ${line.length} characters was cut`, head })}\n`
 }
 
-/** A text without what looks like a secret: credentials in headers, URLs, assignments, JSON, keys of known shapes. */
-export function redactText(given: string): string {
+/**
+ * A text without what looks like a secret: credentials in headers, URLs, assignments, JSON, keys of known shapes. `isProse`: sentences, in
+ * which more is said behind the name of a header.
+ */
+export function redactText(given: string, isProse = false): string {
   if (!suspicious.test(given)) return given
-  return JSON.parse(apply(rules, JSON.stringify(given))) as string
+  return JSON.parse(apply(isProse ? rulesInProse : rules, JSON.stringify(given))) as string
 }
 
 function apply(list: readonly Rule[], line: string): string {

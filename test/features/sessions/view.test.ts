@@ -59,6 +59,25 @@ test('a session says when it was archived as long as it is, and always where it 
   })
 })
 
+test('words behind the name of a header stay in a title, a credential behind it does not', () => {
+  for (const text of [
+    'Implement authorization: only admins may delete projects',
+    'Fix the cookie: it is lost after login',
+    'Set-Cookie: SameSite is not set',
+    'the bearer authentication does not work',
+    'Bearer tokens: explain them'
+  ])
+    assert.equal(titleOf(text), text)
+  for (const [text, title] of [
+    ['Authorization: Bearer abcdefgh fails, fix it', 'Authorization: [redacted] fails, fix it'],
+    ['authorization: s3cr3tvalue fails, fix it', 'authorization: [redacted] fails, fix it'],
+    ['with Bearer abc.def.9hi it fails', 'with Bearer [redacted] it fails'],
+    ['Cookie: sid=abc; theme=dark is not parsed', 'Cookie: [redacted] is not parsed'],
+    ['x-goog-auth: none, x-auth-token: a1b2c3d4 there', 'x-goog-auth: none, x-auth-token [redacted] there']
+  ] as const)
+    assert.equal(titleOf(text), title)
+})
+
 test('titles have 200 characters, prompts 4000; no secret shows because it stands at the cut, and no half of a character', () => {
   assert.deepEqual([titleOf('w '.repeat(300)).length, lastPromptOf('w '.repeat(3000)).length], [200, 4000])
   assert.equal(titleOf('word'.padEnd(300, '!')).length, 200)
