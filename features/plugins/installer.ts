@@ -5,7 +5,7 @@ import { AppError, headOf, invalid, type Logger, underFirstAbort, withLock } fro
 import { PathMissing } from '../workspaces/index.ts'
 import type { PluginRecord } from './contract.ts'
 import { type DownloadPorts, DownloadProblem, downloadTo, refToTake } from './download.ts'
-import { loadPlugin } from './manifest.ts'
+import { loadPlugin, manifests } from './manifest.ts'
 import { type PluginPlace, placeOf } from './source.ts'
 import { stagingPlace } from './staging.ts'
 import { copyTree, UnpackProblem, unzip } from './unpack.ts'
@@ -149,14 +149,12 @@ export class Installer {
   }
 }
 
-/** What the archiver of macOS puts beside the files. */
-const besides = new Set(['__MACOSX', '.DS_Store'])
-
-/** An archive with one directory at its top stands for that directory. */
+/** An archive without a manifest at its top, and with one directory, stands for that directory. */
 async function unwrapped(dir: string): Promise<string> {
-  const entries = (await readdir(dir, { withFileTypes: true })).filter(({ name }) => !besides.has(name))
-  const [only] = entries
-  return entries.length === 1 && only?.isDirectory() && only.name !== '.svc-plugin' ? join(dir, only.name) : dir
+  if ((await Promise.all(manifests.map(name => exists(join(dir, name))))).includes(true)) return dir
+  // What the archiver of macOS puts beside the files is none of them.
+  const directories = (await readdir(dir, { withFileTypes: true })).filter(entry => entry.isDirectory() && entry.name !== '__MACOSX')
+  return directories.length === 1 ? join(dir, directories[0]!.name) : dir
 }
 
 async function assertDirectory(path: string): Promise<void> {

@@ -51,7 +51,8 @@ export interface Loaded {
 }
 
 export const idForm = /^[a-z0-9][a-z0-9_-]{0,63}$/
-const manifests = ['svc.plugin.json', join('.svc-plugin', 'plugin.json')]
+/** Where the manifest is, the first that is there. */
+export const manifests = ['svc.plugin.json', join('.svc-plugin', 'plugin.json')]
 const manifestBytes = 1024 * 1024
 const promptBytes = 32 * 1024
 const ignored = ['tools', 'apps', 'inject', 'configFile', 'bootstrap']

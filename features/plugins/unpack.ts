@@ -43,7 +43,8 @@ interface Yauzl {
 /** Unpacks into an empty directory. Resolves with the comment of the archive. */
 export async function unzip(file: string, into: string, signal: AbortSignal, limits: UnpackLimits = usualLimits): Promise<string> {
   const { openPromise } = (await import('yauzl')) as unknown as Yauzl
-  const options = { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySize: true }
+  // Old archivers of Windows write backslashes: they are taken as slashes, and looked at as those.
+  const options = { lazyEntries: true, autoClose: false, strictFileNames: false, validateEntrySize: true }
   const zip = await openPromise(file, options).catch((error: Error) => {
     throw new UnpackProblem(`the archive cannot be read: ${error.message}`)
   })

@@ -162,6 +162,26 @@ test('an archive from an address is unpacked, and one directory at its top stand
   const files = { 'mac/svc.plugin.json': JSON.stringify({ name: 'mac' }), '__MACOSX/mac/._svc.plugin.json': 'x', '.DS_Store': 'x' }
   web.serve['/mac.zip'] = await archive(files)
   assert.equal((await scene.install(`${web.url}/mac.zip`)).data.id, 'mac', 'what the archiver of macOS adds does not count')
+  web.serve['/beside.zip'] = await archive({ 'top/svc.plugin.json': JSON.stringify({ name: 'beside' }), 'README.md': 'x' })
+  assert.equal((await scene.install(`${web.url}/beside.zip`)).data.id, 'beside', 'nor does a file beside the directory')
+})
+
+test('an archive whose paths have backslashes, as old archivers of Windows write them, is one with slashes', async t => {
+  const scene = await start(t)
+  const web = await host(t)
+  const windows = async (files: Record<string, string>) => {
+    const made = (await archive(files)).toString('latin1')
+    return Buffer.from(
+      Object.keys(files).reduce((bytes, path) => bytes.replaceAll(path, path.replaceAll('|', '\\')), made),
+      'latin1'
+    )
+  }
+  const manifest = JSON.stringify({ name: 'win', skills: './skills' })
+  web.serve['/a.zip'] = await windows({ 'top|svc.plugin.json': manifest, 'top|skills|a.md': 'A' })
+  const { data } = await scene.install(`${web.url}/a.zip`)
+  assert.deepEqual([data.id, data.skillCount], ['win', 1])
+  web.serve['/b.zip'] = await windows({ 'svc.plugin.json': manifest, '..|evil': 'x' })
+  assert.equal((await scene.install(`${web.url}/b.zip`)).code, 40001)
 })
 
 test('a repository is taken at its pinned ref, at its newest release, or at its head', async t => {
