@@ -23,15 +23,15 @@ export function nearbyInjector(homes: Homes): StepInjector {
   }
 
   /** Mostly the agent has been nowhere else since. */
-  function said(agent: AgentHost, { paths, told }: Touched): Promise<Injection | undefined> | undefined {
+  function said(agent: AgentHost, touched: Touched): Promise<Injection | undefined> | undefined {
     const looked = agent.get(LookedSlot)
-    const fresh = paths.filter(path => !looked.has(path))
-    return fresh.length === 0 ? undefined : remind(agent, fresh, told)
+    const fresh = touched.paths.filter(path => !looked.has(path))
+    return fresh.length === 0 ? undefined : remind(agent, fresh, touched)
   }
 
-  async function remind(agent: AgentHost, fresh: readonly string[], told: readonly string[]): Promise<Injection | undefined> {
+  async function remind(agent: AgentHost, fresh: readonly string[], { paths, told }: Touched): Promise<Injection | undefined> {
     const looked = agent.get(LookedSlot)
-    const known = new Set([...told, ...(await placesFor(agent.session.cwd, homes)).flat()])
+    const known = new Set([...told, ...paths, ...(await placesFor(agent.session.cwd, homes)).flat()])
     const dirs = new Set((await Promise.all(fresh.map(directoryOf))).flatMap(dir => dir ?? []))
     const found = new Set((await Promise.all([...dirs].map(async dir => filled(await placesAbove(dir))))).flat())
     for (const path of fresh) looked.add(path)

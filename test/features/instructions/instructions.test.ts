@@ -156,21 +156,22 @@ const reminders = (messages: readonly { readonly content: readonly { readonly ty
 test('instruction files beside the work are named once each, and not those that the prompt has', async t => {
   const displays: Record<string, { kind: string } & Record<string, unknown>> = {}
   const call = (id: string) => toolCalls({ id, name: 'Echo' })
-  const llm = scriptedLlm(call('a'), call('b'), call('c'), call('d'), call('e'), 'done')
+  const llm = scriptedLlm(call('a'), call('b'), call('c'), call('d'), call('e'), call('f'), 'done')
   const agent = await startAgent(t, llm, { packs: [instructions, shows(displays, ['e'])] })
   const at = (...parts: string[]) => join(agent.cwd, ...parts)
-  for (const dir of ['.git', 'one/deep', 'two', 'three', 'four']) await mkdir(at(dir), { recursive: true })
-  for (const dir of ['', 'one', 'one/deep', 'two', 'three', 'four']) await writeFile(at(dir, 'AGENTS.md'), `in ${dir}`)
+  for (const dir of ['.git', 'one/deep', 'two', 'three', 'four', 'five']) await mkdir(at(dir), { recursive: true })
+  for (const dir of ['', 'one', 'one/deep', 'two', 'three', 'four', 'five']) await writeFile(at(dir, 'AGENTS.md'), `in ${dir}`)
   await writeFile(at('one/deep/file.ts'), '')
   displays.a = { kind: 'file_io', operation: 'read', path: at('one/deep/file.ts') }
   displays.b = { kind: 'file_io', operation: 'read', path: at('one/other.ts') }
   displays.c = { kind: 'command', command: 'cd two && grep -r "x" ./nothing; ls --all', cwd: agent.cwd }
   displays.d = { kind: 'file_io', operation: 'glob', path: at('three') }
   displays.e = { kind: 'file_io', operation: 'read', path: at('four') }
+  displays.f = { kind: 'file_io', operation: 'read', path: at('five/AGENTS.md') }
   await agent.prompt('go')
   await agent.settled(1)
   const seen = llm.requests.map(request => reminders(request.messages).length)
-  assert.deepEqual(seen, [0, 1, 1, 2, 3, 3])
+  assert.deepEqual(seen, [0, 1, 1, 2, 3, 3, 3], 'nor those that it reads itself')
   const all = reminders(llm.requests.at(-1)?.messages).map(text => text.match(/^- .*/gm)?.map(line => line.slice(2)))
   assert.deepEqual(all, [[at('one/AGENTS.md'), at('one/deep/AGENTS.md')], [at('two/AGENTS.md')], [at('three/AGENTS.md')]])
   await agent.stop()
