@@ -23,14 +23,14 @@ export const RepeatSlot = defineSlot<Repeats, AgentHost>('tool-repeats', () => n
 export function remind(result: ToolResult, count: number): ToolResult {
   const text = reminder(count)
   if (text === undefined) return result
-  const output = typeof result.output === 'string' ? `${result.output}\n\n${text}` : [...result.output, { type: 'text' as const, text }]
-  return { ...result, output, ...(count >= 12 ? { stop_turn: true } : {}) }
+  // As a note: what stands in the output is the tool's, and no instruction to the model.
+  const note = [result.note, `<system-reminder>\n${text}\n</system-reminder>`].filter(Boolean).join('\n')
+  return { ...result, note, ...(count >= 12 ? { stop_turn: true } : {}) }
 }
 
 function reminder(count: number): string | undefined {
   if (count < 3) return undefined
-  if (count < 5) return 'Reminder: this is the same call as in the previous steps. Use the result you already have or try another way.'
-  if (count < 8)
-    return `Reminder: this exact call has now been made ${count} times in a row. Its result does not change: do something else.`
-  return `Reminder: this exact call has now been made ${count} times in a row. Stop using tools and write the final answer.`
+  if (count < 5) return 'This is the same call as in the previous steps. Use the result you already have or try another way.'
+  if (count < 8) return `This exact call has now been made ${count} times in a row. Its result does not change: do something else.`
+  return `This exact call has now been made ${count} times in a row. Stop using tools and write the final answer.`
 }

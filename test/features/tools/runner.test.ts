@@ -218,16 +218,18 @@ test('what a call says after its end is told to nobody', async t => {
 
 test('a call repeated step after step is reminded from the third time and stopped at the twelfth', async t => {
   const { run } = await scene(t, [scripted({ name: 'Again' })])
-  const outputs: string[] = []
+  const [notes, outputs] = [[] as string[], new Set<unknown>()]
   for (let step = 1; step <= 12; step++) {
     const [result] = await run([[`c${step}`, 'Again']])
-    outputs.push(String(result?.output))
+    outputs.add(result?.output)
+    notes.push(result?.note ?? '')
     assert.equal(result?.stop_turn, step === 12 ? true : undefined)
   }
-  assert.doesNotMatch(outputs[1]!, /Reminder/)
-  assert.match(outputs[2]!, /Reminder/)
-  assert.match(outputs[4]!, /5 times/)
-  assert.match(outputs[7]!, /final answer/)
+  assert.equal(outputs.size, 1, 'what the tool says is of the tool alone')
+  assert.equal(notes[1], '')
+  assert.match(notes[2]!, /^<system-reminder>\n.*same call.*\n<\/system-reminder>$/)
+  assert.match(notes[4]!, /5 times/)
+  assert.match(notes[7]!, /final answer/)
 })
 
 test('another call between, or a new turn, ends the repetition', async t => {
@@ -235,9 +237,9 @@ test('another call between, or a new turn, ends the repetition', async t => {
   await run([['1', 'Again']])
   await run([['2', 'Again']])
   await run([['3', 'Other']])
-  assert.doesNotMatch(String((await run([['4', 'Again']]))[0]?.output), /Reminder/)
+  assert.equal((await run([['4', 'Again']]))[0]?.note, undefined)
   await run([['5', 'Again']])
-  assert.doesNotMatch(String((await run([['6', 'Again']], { turn_id: 1 }))[0]?.output), /Reminder/)
+  assert.equal((await run([['6', 'Again']], { turn_id: 1 }))[0]?.note, undefined)
 })
 
 test('a review settles a call that may run with a result of its own, or lets it run; a denied call is not reviewed', async t => {
