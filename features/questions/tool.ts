@@ -93,5 +93,6 @@ function resultOf(end: InteractionEnd<QuestionAnswer>): ToolResult {
   if (end.how !== 'answered') return none(unanswered[end.how])
   const { answer } = end
   if (!('answers' in answer)) return none('The user dismissed the question without an answer. Do not ask it again.')
+  if (Object.keys(answer.answers).length === 0 && !answer.note) return none('The user skipped every question. Do not ask again.')
   return { output: JSON.stringify({ answers: answer.answers, ...(answer.note ? { note: answer.note } : {}) }) }
 }

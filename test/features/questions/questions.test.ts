@@ -128,6 +128,14 @@ test('a note of the user goes to the model beside the answers', async t => {
   assert.deepEqual(JSON.parse(result(server).output), { answers: {}, note: 'you decide' })
 })
 
+test('the model is told when every question was skipped', async t => {
+  const server = await start(t)
+  const { question_id } = await server.asked()
+  await server.answer(question_id, { q_0: { kind: 'skipped' } })
+  await server.settled(1)
+  assert.deepEqual(JSON.parse(result(server).output), { answers: {}, note: 'The user skipped every question. Do not ask again.' })
+})
+
 test('a dismissed question answers with code 40909, tells the model so, and the turn goes on', async t => {
   const server = await start(t)
   const { question_id } = await server.asked()
