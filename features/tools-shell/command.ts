@@ -1,13 +1,17 @@
 /** One shell command in a process group of its own: started, read, ended with everything it started. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import type { Writable } from 'node:stream'
+import { Socket } from 'node:net'
+import type { Readable, Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import type { Launcher } from './apart.ts'
 import { commandEnv, type Hidden } from './environment.ts'
+import type { OutputPipe, OutputPipes } from './pipes.ts'
 import type { CommandRecord } from './record.ts'
 import { endStrays, findStrays, markedShell, processIds, signalTo } from './strays.ts'
+
+type Kind = 'stdout' | 'stderr'
 
 interface CommandOptions {
   readonly shell: string
@@ -22,8 +26,10 @@ interface CommandOptions {
   readonly input?: string
   /** Standard input stays open, for `write`. */
   readonly talks?: boolean
+  /** What its output comes through; default: what `spawn` makes. */
+  readonly pipes?: Pick<OutputPipes, 'take'>
   /** Called for each piece of text, in arrival order. */
-  readonly onText: (kind: 'stdout' | 'stderr', text: string) => void
+  readonly onText: (kind: Kind, text: string) => void
   /** Between SIGTERM and SIGKILL, in ms. */
   readonly killGraceMs: number
   /** How long to read on after the exit while something else still holds the pipes, in ms. */
@@ -34,6 +40,7 @@ interface CommandOptions {
 export interface CommandPorts {
   readonly shell: string
   readonly launcher?: Launcher
+  readonly pipes?: Pick<OutputPipes, 'take'>
   /** Which variables commands do not get, by the configuration of this moment. */
   readonly hidden: () => Hidden
   readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>
@@ -71,6 +78,7 @@ export class Command {
   readonly ended: Promise<CommandEnd>
   /** Undefined: the system refused to start it. */
   readonly #child: ChildProcess | undefined
+  #output: { readonly [kind in Kind]: Readable } | undefined
   readonly #options: CommandOptions
   /** Processes that were there before. */
   readonly #others: ReadonlySet<number>
@@ -92,9 +100,7 @@ export class Command {
     }
     if (running.size === 0) process.on('exit', killAll)
     running.add(this)
-    this.#read('stdout')
-    this.#read('stderr')
-    this.ended = this.#wait(this.#child)
+    this.ended = this.#wait(this.#child, Promise.all([this.#read('stdout'), this.#read('stderr')]))
   }
 
   /** Throws where the system says no at once (too many arguments, no memory); what else fails comes as an event. */
@@ -103,9 +109,11 @@ export class Command {
     if ('refusal' in launcher) throw new Error(launcher.refusal)
     const long = Buffer.byteLength(command) > LONG_BYTES
     const given = input === undefined && !talks ? 'ignore' : 'pipe'
-    const stdio: StdioOptions = [given, 'pipe', 'pipe', ...(long ? (['pipe'] as const) : [])]
     const [program = shell, ...args] = [...launcher.words, shell, ...markedShell(shell, long ? readCommand : command, mark)]
-    const child = spawn(program, args, { cwd, env, detached: true, stdio })
+    const out = { stdout: this.#options.pipes?.take(), stderr: this.#options.pipes?.take() }
+    const stdio: StdioOptions = [given, out.stdout?.write ?? 'pipe', out.stderr?.write ?? 'pipe', ...(long ? (['pipe'] as const) : [])]
+    const child = spawnInto(out, () => spawn(program, args, { cwd, env, detached: true, stdio }))
+    this.#output = { stdout: readEnd(out.stdout) ?? child.stdout!, stderr: readEnd(out.stderr) ?? child.stderr! }
     child.stdin?.on('error', () => undefined) // who does not read its input need not
     if (!talks) child.stdin?.end(input)
     const script = child.stdio[3] as Writable | null | undefined
@@ -159,13 +167,14 @@ export class Command {
    * what it printed before is there. False: it has ended, or it cannot.
    */
   async leave(file: string, flushed: () => Promise<void>): Promise<boolean> {
-    const { stdout, stderr, pid } = this.#child ?? {}
-    if (this.#over || pid === undefined || !stdout || !stderr || process.platform === 'win32') return false
-    for (const stream of [stdout, stderr]) stream.pause()
+    const { pid } = this
+    if (this.#over || pid === undefined || !this.#output || process.platform === 'win32') return false
+    const streams = Object.values(this.#output)
+    for (const stream of streams) stream.pause()
     await flushed()
     const out = await open(file, 'a', 0o600)
     try {
-      for (const stream of [stdout, stderr]) {
+      for (const stream of streams) {
         const env = { PATH: process.env.PATH } // it outlives this process, and no key with it
         const helper = spawn('cat', [], { stdio: [stream, out.fd, 'ignore'], detached: true, env })
         helper.on('error', () => undefined) // without it the command goes on until it prints
@@ -174,7 +183,7 @@ export class Command {
     } finally {
       await out.close()
     }
-    for (const stream of [stdout, stderr]) stream.destroy()
+    for (const stream of streams) stream.destroy()
     this.#child?.unref()
     this.#forget()
     return true
@@ -186,19 +195,24 @@ export class Command {
     if (running.size === 0) process.off('exit', killAll)
   }
 
-  #read(kind: 'stdout' | 'stderr'): void {
-    const stream = this.#child?.[kind]
-    if (!stream) return
+  /** Resolves when nothing more comes. */
+  #read(kind: Kind): Promise<void> {
+    const stream = this.#output![kind]
     const decoder = new StringDecoder('utf8')
     const pass = (text: string) => {
       if (text !== '') this.#options.onText(kind, text)
     }
     stream.on('data', (chunk: Buffer) => pass(decoder.write(chunk)))
-    stream.on('close', () => pass(decoder.end()))
     stream.on('error', () => undefined) // a broken pipe is the end of the output; the exit says why
+    return new Promise(resolve => {
+      stream.on('close', () => {
+        pass(decoder.end())
+        resolve()
+      })
+    })
   }
 
-  async #wait(child: ChildProcess): Promise<CommandEnd> {
+  async #wait(child: ChildProcess, closed: Promise<unknown>): Promise<CommandEnd> {
     const end = await new Promise<CommandEnd>(resolve => {
       child.once('error', error => resolve({ kind: 'failed', error: inWords(error, this.#options.cwd) }))
       child.once('exit', (code, signal) => {
@@ -206,11 +220,10 @@ export class Command {
         // the rest of a stopped group keeps its grace time, though the shell went first
         const left = Math.max(0, this.#killAt - Date.now())
         const timer = setTimeout(() => {
-          child.stdout?.destroy()
-          child.stderr?.destroy()
+          for (const stream of Object.values(this.#output ?? {})) stream.destroy()
           resolve(result)
         }, left + this.#options.drainMs)
-        child.once('close', () => {
+        void closed.then(() => {
           clearTimeout(timer)
           resolve(result)
         })
@@ -245,15 +258,31 @@ export class Command {
   }
 }
 
+/** The writing ends belong to the child from then on. */
+function spawnInto(pipes: { readonly [kind in Kind]: OutputPipe | undefined }, start: () => ChildProcess): ChildProcess {
+  const made = Object.values(pipes).filter(pipe => pipe !== undefined)
+  try {
+    return start()
+  } catch (error) {
+    for (const { read } of made) closeSync(read)
+    throw error
+  } finally {
+    for (const { write } of made) closeSync(write)
+  }
+}
+
+const readEnd = (pipe: OutputPipe | undefined): Readable | undefined =>
+  pipe && new Socket({ fd: pipe.read, readable: true, writable: false })
+
 /** Starts a command of this server, on its record. `env` is added to the environment that commands get. `release`: it is over, or left. */
 export function startCommand(
   ports: CommandPorts,
   options: Pick<CommandOptions, 'command' | 'cwd' | 'input' | 'talks' | 'onText'> & Partial<Pick<CommandOptions, 'env' | 'killGraceMs'>>
 ): { readonly command: Command; release(): void } {
-  const { shell, launcher = { words: [] }, record, killGraceMs, drainMs } = ports
+  const { shell, launcher = { words: [] }, pipes, record, killGraceMs, drainMs } = ports
   const mark = record.begin()
   const env = { ...commandEnv(process.env, ports.hidden(), shell, mark), ...options.env }
-  const command = new Command({ shell, launcher, killGraceMs, drainMs, ...options, env, mark })
+  const command = new Command({ shell, launcher, ...(pipes && { pipes }), killGraceMs, drainMs, ...options, env, mark })
   const disown = ports.own(command)
   if (command.pid !== undefined) void record.started(mark, command.pid)
   const release = () => {

@@ -12,6 +12,7 @@ import type { Command } from './command.ts'
 import type { ShellEvents, TellShell } from './command-run.ts'
 import { shellCompleted, shellOutput, shellStarted } from './contract.ts'
 import { findShell, hiddenFrom } from './environment.ts'
+import { OutputPipes } from './pipes.ts'
 import { CommandRecord } from './record.ts'
 import { createShell, Shell } from './shell.ts'
 
@@ -37,6 +38,8 @@ export default definePack({
   }),
   async setup(ctx, { config, tasks }) {
     const record = await CommandRecord.open(ctx.home, ctx.newId(), ctx.log)
+    const pipes = await OutputPipes.open(record.pipes)
+    ctx.own(() => pipes.close())
     const running = new Set<Command>()
     const emit: { [N in keyof ShellEvents]: (event: ShellEvents[N], to: EventTarget) => void } = {
       started: ctx.event(shellStarted),
@@ -58,6 +61,7 @@ export default definePack({
     const ports = {
       shell,
       ...(ctx.config.keep_apart ? { launcher: await apart() } : {}),
+      pipes,
       record,
       hidden: () => hiddenFrom(records(config()), ctx.config.hide_env),
       own(command: Command) {

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { type Logger, ownProcess, type ProcessIdentity, processStart, stateOf } from '../../kernel/index.ts'
 import { endStrays, findStrays, processIds } from './strays.ts'
 
+const PIPES = '.pipes'
 /** A command may run for minutes only: a record of another machine or boot that is older means nothing any more. */
 const FOREIGN_MS = 24 * 3600 * 1000
 
@@ -33,6 +34,11 @@ export class CommandRecord {
     const dir = join(home, 'server', 'commands')
     await reap(dir, log)
     return new CommandRecord(dir, run, await ownProcess(), log)
+  }
+
+  /** Where pipes of this server have names while they are made. */
+  get pipes(): string {
+    return join(this.#dir, `${this.#run}${PIPES}`)
   }
 
   /** The mark for a command that is about to start; from here on the next server would look for it. */
@@ -83,6 +89,8 @@ async function reap(dir: string, log: Logger): Promise<void> {
     }
     await rm(file, { force: true })
   }
+  for (const made of names.filter(each => each.endsWith(PIPES)).map(each => join(dir, each)))
+    if (!(await isRecent(made))) await rm(made, { recursive: true, force: true }) // a server was killed over it
 }
 
 /** Sessions that are still those of the commands: a process id may belong to somebody else by now. */

@@ -6,6 +6,7 @@ import { apart, type Launcher } from '../../../features/tools-shell/apart.ts'
 import { createBash } from '../../../features/tools-shell/bash.ts'
 import type { Command } from '../../../features/tools-shell/command.ts'
 import { commandEnv, findShell, hiddenFrom } from '../../../features/tools-shell/environment.ts'
+import { OutputPipes } from '../../../features/tools-shell/pipes.ts'
 import { createShell } from '../../../features/tools-shell/shell.ts'
 import { startChild } from '../../helpers/child.ts'
 import { fakeAgent, scene, type TestLike, temporary } from '../tools/fakes.ts'
@@ -17,8 +18,11 @@ async function bash(t: TestLike, launcher?: Launcher, killGraceMs = 200) {
   let ids = 0
   let marks = 0
   const told: [string, unknown][] = []
+  const pipes = await OutputPipes.open(join(await temporary(), 'pipes'))
+  t.after(() => pipes.close())
   const ports = {
     shell: findShell(),
+    pipes,
     ...(launcher ? { launcher } : {}),
     hidden: () => hiddenFrom([], []),
     record: {
@@ -104,6 +108,14 @@ test('the output of both streams is the result, and arrives live', async t => {
   ])
   const started = reports.find(report => report.type === 'started')
   assert.match(started?.type === 'started' ? (started.description ?? '') : '', /^Running: echo one/)
+})
+
+test('a command may open its own output by name', async t => {
+  const { output, is_error } = await (await bash(t)).bash({
+    command: 'echo one > /dev/stderr; echo two | tee /dev/stderr; echo three > /dev/fd/1'
+  })
+  assert.equal(is_error, undefined)
+  assert.deepEqual(output.split('\n').sort(), ['one', 'three', 'two', 'two'])
 })
 
 test('a failing command answers its output and its exit code as an error', async t => {
