@@ -76,5 +76,5 @@ test('a file that was changed runs as it is now, and without kept code everythin
 
 test('with source maps stacks name the sources', () => {
   const wrong = `try { require(${JSON.stringify(join(root, 'dist', 'bundle', 'load.js'))}).load('kernel.js').named('bad name', {}) } catch (e) { console.log(e.stack) }`
-  assert.match(node(['--enable-source-maps', '-e', wrong]).stdout, /kernel\/schema\.ts:\d+/)
+  assert.match(node(['--enable-source-maps', '-e', wrong]).stdout, /kernel\/shapes\.ts:\d+/)
 })
