@@ -256,10 +256,13 @@ export class Place {
     this.#dropped = 0
     const isReal = new Map<string, boolean>()
     const stillThere = new Set<Seen>()
-    for (const each of seen) {
-      const { dir, file, change } = each
+    for (const [at, each] of seen.entries()) {
+      const { dir, file, change, kind } = each
       if (!isReal.has(dir)) isReal.set(dir, (await realpath(dir).catch(() => undefined)) === dir) // gone counts as changed
-      if (change === 'deleted' && isReal.get(dir) && (await lstat(file).catch(() => undefined))) stillThere.add(each) // not there, mostly
+      const stats = isReal.get(dir) ? await lstat(file).catch(() => undefined) : undefined // gone
+      if (!stats) continue
+      if (change === 'deleted') stillThere.add(each)
+      else if (kind !== 'directory' && !stats.isDirectory()) seen[at] = { ...each, kind: stats.isSymbolicLink() ? 'symlink' : 'file' }
     }
     if (this.#closed) return true
     const kept = seen.filter(each => {

@@ -1,6 +1,6 @@
 /** A watcher of the library for large trees, from which nothing is left out. */
 import type { Stats } from 'node:fs'
-import { lstat, stat } from 'node:fs/promises'
+import { lstat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type ChokidarOptions, FSWatcher } from 'chokidar'
 
@@ -23,8 +23,8 @@ const ownThrottler = undefined as never
  * The library gives each file a watcher of its own, which costs some 10 KB and one of the watches of the machine. What happens to a file is
  * told by the watcher of its directory here. As long as it has none, a change of a file in it is seen by the time of that.
  *
- * What the library leaves out is told here. Files that look like backups of an editor: with `atomic` it is silent about them, and about whatever lies
- * below a directory with a dot in its name. And a link whose way leads through a file, or is too long, counts as one to nothing: at every other
+ * What the library leaves out is told here. What takes the place of a link, or a directory that of a file. Files that look like backups of an
+ * editor: with `atomic` it is silent about them, and about whatever lies below a directory with a dot in its name. And a link whose way leads through a file, or is too long, counts as one to nothing: at every other
  * error of resolving it the library would read no further in its directory, and never be ready. And what comes into a new directory
  * after the library has read it and before it watches it: such a directory is read again.
  */
@@ -81,17 +81,29 @@ export class WholeWatcher extends FSWatcher {
     void this._emit('add', file, stats)
   }
 
-  /** Something happened to a file, or may have (`doubtful`); a change that is no more than a look at it is none. */
+  /**
+   * Something happened to a file, or to a link that it may have taken the place of; or it may have (`doubtful`): a change that is no more than a look
+   * at it is none.
+   */
   async #look(file: string, doubtful: boolean): Promise<void> {
     const before = this.#files.get(file)
-    if (before === undefined) return // its directory tells what comes
-    const now = await stat(file).catch(() => undefined) // it has gone
-    if (this.closed || !this.#files.has(file)) return
-    if (!now) {
+    const isKnown = () => (before === undefined ? this._symlinkPaths.has(file) : this.#files.has(file))
+    if (!isKnown()) return // its directory tells what comes
+    const now = await lstat(file).catch(() => undefined) // it has gone
+    if (this.closed || !isKnown()) return
+    if (before === undefined && (!now || now.isSymbolicLink())) return // its directory tells what becomes of links
+    if (!now || now.isDirectory()) {
       this._remove(dirname(file), basename(file))
+      if (!now) return
+      this._incrReadyCount()
+      void this._nodeFsHandler._addToNodeFs(file, false, undefined, 1)
       return
     }
-    this.#files.set(file, now.mtimeMs)
+    if (now.isSymbolicLink()) this.#files.delete(file)
+    else {
+      this._symlinkPaths.delete(file)
+      this.#files.set(file, now.mtimeMs)
+    }
     if (now.mtimeMs !== before || (!doubtful && now.atimeMs <= now.mtimeMs)) void this._emit('change', file, now)
   }
 

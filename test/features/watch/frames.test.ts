@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { mkdirSync, rmSync } from 'node:fs'
 import { mkdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -91,6 +92,41 @@ test('a link to nothing is told when it comes, changes and goes, and once when w
   await rm(join(cwd, 'src/new'))
   await told('deleted symlink src/new')
   assert.equal(lines().filter(line => line === 'created symlink src/new').length, 1)
+})
+
+test('a file in the place of a link is told, and followed on, and so is a link in the place of a file', async t => {
+  const { cwd, connect } = await start(t)
+  await writeFile(join(cwd, 'plain'), '')
+  await symlink('plain', join(cwd, 'config'))
+  await writeFile(join(cwd, 'note'), '')
+  const { ask, told, lines } = await connect()
+  await ask('watch_fs_add', { paths: ['.'] })
+  await writeFile(join(cwd, '.next'), 'x')
+  await rename(join(cwd, '.next'), join(cwd, 'config'))
+  await told('modified file config')
+  await symlink('plain', join(cwd, '.link'))
+  await rename(join(cwd, '.link'), join(cwd, 'note'))
+  await told('modified symlink note')
+  await rm(join(cwd, 'config'))
+  await told('deleted file config')
+  await rm(join(cwd, 'note'))
+  await told('deleted symlink note')
+  assert.ok(!lines().includes('modified file note'))
+})
+
+test('a directory that takes the place of a link or a file at once is told, with what comes into it', async t => {
+  const { cwd, connect } = await start(t)
+  await writeFile(join(cwd, 'file'), '')
+  await symlink('file', join(cwd, 'link'))
+  const { ask, told } = await connect()
+  await ask('watch_fs_add', { paths: ['.'] })
+  for (const name of ['file', 'link']) {
+    rmSync(join(cwd, name))
+    mkdirSync(join(cwd, name))
+    await told(`created directory ${name}`)
+    await writeFile(join(cwd, name, 'new'), '')
+    await told(`created file ${name}/new`)
+  }
 })
 
 test('a link whose way leads through a file, or is too long, is a link to nothing, and what lies beside it is told', async t => {
