@@ -77,18 +77,29 @@ export class GoalDriver {
     await this.#goOn(`${turn_id}`)
   }
 
+  /** Of the user: the next turn begins with it, behind one that runs at once. */
+  async create(objective: string): Promise<void> {
+    await this.keeper.create({ objective }, 'user')
+    await this.#behindRunning()
+  }
+
   /** Of the user: goes on, at once when the agent is idle. */
   async resume(): Promise<void> {
     const { keeper } = this
     const was = keeper.goal?.status
     await keeper.resume('user')
-    const busy = keeper.host.session.work.activeTurns().includes(keeper.host.id)
+    if (!(await this.#behindRunning()) && was !== 'active') await this.#goOn(keeper.newId())
+  }
+
+  /** The goal goes on behind the turn that runs, which is none of its budget; false: none runs. */
+  async #behindRunning(): Promise<boolean> {
+    const { keeper } = this
     const turn_id = this.#history.lastTurn()?.turn_id
-    if (busy && turn_id !== undefined) {
-      // An abort that comes later is meant: it pauses the goal.
-      if (this.#turn?.turn_id === turn_id && this.#turn.signal.aborted) this.#resumedIn = turn_id
-      if (was !== 'active' && !keeper.drives(turn_id)) await keeper.join(turn_id, false)
-    } else if (was !== 'active') await this.#goOn(keeper.newId())
+    if (turn_id === undefined || !keeper.host.session.work.activeTurns().includes(keeper.host.id)) return false
+    // An abort that comes later is meant: it pauses the goal.
+    if (this.#turn?.turn_id === turn_id && this.#turn.signal.aborted) this.#resumedIn = turn_id
+    if (!keeper.drives(turn_id)) await keeper.join(turn_id, false)
+    return true
   }
 
   async pause(): Promise<void> {

@@ -82,7 +82,7 @@ export default definePack({
       field: 'goal_objective',
       order: 60,
       errors: [GoalExists, GoalEmpty, GoalTooLong],
-      apply: async (session, value) => (await main(session)).keeper.create({ objective: String(value) }, 'user')
+      apply: async (session, value) => (await main(session)).create(String(value))
     })
     ctx.contribute(AgentConfigHandlers, {
       field: 'goal_control',

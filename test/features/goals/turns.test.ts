@@ -198,6 +198,20 @@ test('a goal that is resumed while a turn of the user runs goes on behind it; th
   assert.equal((await scene.goal())?.turnsUsed, 1)
 })
 
+test('a goal that is set while a turn of the user runs goes on behind it; that turn is none of its budget', async t => {
+  const [first, second] = [latch(), latch()]
+  const llm = scriptedLlm(held(first.opened), held(second.opened))
+  const scene = await start(t, llm)
+  await scene.prompt('something else')
+  await llm.arrived(0)
+  assert.equal((await scene.set({ goal_objective: 'a' })).code, 0)
+  first.open()
+  await llm.arrived(1)
+
+  assert.deepEqual(scene.turns(), ['user', 'goal_continuation'])
+  assert.equal((await scene.goal())?.turnsUsed, 1)
+})
+
 test('the model is told of an active goal with every turn of the user, of one that rests once, and of none nothing', async t => {
   const [first, second] = [latch(), latch()]
   const llm = scriptedLlm('no goal', held(first.opened), held(second.opened), 'three', 'four', 'five', 'six')
