@@ -73,7 +73,9 @@ const titles = {
 
 /** How it ended, as a sentence. */
 function endOfTask(info: TaskInfo): string {
-  const what = `The ${nouns[info.kind]} "${info.description}" (${info.taskId})`
+  // An agent is taken up again by its own id, which looks like that of its task.
+  const agent = info.kind === 'agent' && info.agentId !== undefined ? `${info.agentId}, task ` : ''
+  const what = `The ${nouns[info.kind]} "${info.description}" (${agent}${info.taskId})`
   const took = `after ${seconds(info, info.endedAt ?? info.startedAt)} s`
   const reason = info.stopReason === undefined ? '' : ` ${info.stopReason}`
   if (info.status === 'lost') return `${what} is lost.${reason}`

@@ -288,7 +288,7 @@ test('an agent in the background reports once, when it has ended, and the sessio
       .map(({ type }) => type),
     ['task.started', 'subagent.spawned', 'subagent.completed', 'task.terminated']
   )
-  assert.match(said(llm.requests.at(-1) as LlmRequest), /the slow answer/)
+  assert.match(said(llm.requests.at(-1) as LlmRequest), /\(agent-0, task agent-\w+\) ended[\s\S]*the slow answer/)
 })
 
 test('an agent that is waited for can be moved to the background, and can be stopped', async t => {
