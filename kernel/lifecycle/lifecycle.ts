@@ -256,10 +256,13 @@ export class Lifecycle {
       this.#failed(unit, error)
       return
     }
-    const clash = unit.error ?? this.#clash(unit)
-    if (clash) {
-      await this.#close(unit, () => clash)
-      this.#failed(unit, clash)
+    try {
+      if (unit.error) throw unit.error
+      this.#assertFree(unit)
+    } catch (thrown) {
+      const reason = reasonOf(thrown) // also of what it declared, whatever it looked like when it was handed over
+      await this.#close(unit, () => reason)
+      this.#failed(unit, reason)
       return
     }
     unit.activeSince = this.#env.now()
@@ -279,18 +282,13 @@ export class Lifecycle {
     this.#env.log.debug({ pack: unit.name, ms: Math.round(ms) }, 'pack is active')
   }
 
-  #clash(unit: Unit): Error | undefined {
+  #assertFree(unit: Unit): void {
     const { registry, services } = this.#parts
     for (const id of unit.provided.keys()) {
       const owner = services.get(id)?.owner
-      if (owner !== undefined) return developerError('service_clash', id, unit.name, owner)
+      if (owner !== undefined) throw developerError('service_clash', id, unit.name, owner)
     }
-    try {
-      registry.assertFree(unit.registrations)
-      return undefined
-    } catch (error) {
-      return reasonOf(error) // or of what it declared, whatever it looked like when it was handed over
-    }
+    registry.assertFree(unit.registrations)
   }
 
   /** Unloads units and everything that needs what they provide: each when those are gone that use it, side by side otherwise. */
