@@ -183,21 +183,19 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     collect<T>(point: ExtensionPoint<T>) {
       open()
       const what = `change listener of ${point.id}`
-      const given = () => parts.points.entries(point.id) as readonly Contribution<T>[]
-      const lists = derived(
-        () => [given()],
-        () => guarded(point, given())
-      )
-      const gone = () => parts.points.away(point.id) as readonly Contribution<T>[]
-      const away = derived(
-        () => [gone()],
-        () => guarded(point, gone()).entries
-      )
-      collected.push(lists, away)
+      const faced = (which: 'entries' | 'away') => {
+        const given = () => parts.points.lists(point.id)[which] as readonly Contribution<T>[]
+        const make = () => guarded(point, given())
+        const lists = derived(() => [given()], make)
+        collected.push(lists)
+        return lists
+      }
+      const there = faced('entries')
+      const away = faced('away')
       return {
-        items: usable(() => lists().items),
-        entries: usable(() => lists().entries),
-        away: usable(away),
+        items: usable(() => there().items),
+        entries: usable(() => there().entries),
+        away: usable(() => away().entries),
         onChange: (listener: () => void) => {
           assertFunction(`the ${what}`, listener)
           return scope.ownUndo(parts.points.onChange(point.id, () => env.guard.tell(name, what, listener)))

@@ -50,12 +50,9 @@ export class PointTable {
     }
   }
 
-  entries(id: string): readonly Contribution<unknown>[] {
-    return this.#point(id).entries
-  }
-
-  away(id: string): readonly Contribution<unknown>[] {
-    return this.#point(id).away
+  /** What is there, and what went with packs that are between two activations. */
+  lists(id: string): Readonly<Pick<Point, 'entries' | 'away'>> {
+    return this.#point(id)
   }
 
   /** What is away now does not come back. Items of one point may depend on those of another: everybody hears of it. */
