@@ -3,7 +3,7 @@
 import { randomFillSync } from 'node:crypto'
 import { join } from 'node:path'
 import { monotonicFactory } from 'ulid'
-import { AppError, developerError, type ErrorSpec, generalErrors } from './errors.ts'
+import { AppError, developerError, type ErrorSpec, generalErrors, ValidationFailed } from './errors.ts'
 import { Guard } from './lifecycle/guard.ts'
 import type { ServiceToken } from './lifecycle/services.ts'
 import { Hosts } from './lifecycle/slot.ts'
@@ -150,6 +150,11 @@ export function checkDeclared({ strict, onViolation }: FilledOptions, what: stri
   if (!strict || !AppError.is(error)) return
   if (![...generalErrors, ...declared].some(known => known.code === error.code))
     onViolation(developerError('error_undeclared', what, error.spec))
+}
+
+/** Every 40001 lists what was wrong, also when the thrower named no field (contract 1, Response envelope rule 3). */
+export function detailsOf({ code, message, details }: AppError): AppError['details'] {
+  return details ?? (code === ValidationFailed.code ? [{ path: '', message }] : undefined)
 }
 
 export interface Environment {

@@ -3,31 +3,7 @@
 export { defaultScope, isOpenRoute, type Principal } from './access/principal.ts'
 export * from './contract.ts'
 export * from './elsewhere.ts'
-export {
-  AppError,
-  CredentialRejected,
-  type Detail,
-  type DeveloperCode,
-  DeveloperError,
-  developerError,
-  type ErrorShapes,
-  type ErrorSpec,
-  errorSpec,
-  generalErrors,
-  InternalError,
-  invalid,
-  LeaseLost,
-  mostDetails,
-  OwnerSilent,
-  PackAway,
-  PassingFailure,
-  PersistenceFailed,
-  RouteMissing,
-  ScopeMissing,
-  Unauthorized,
-  ValidationFailed,
-  within
-} from './errors.ts'
+export * from './errors.ts'
 export { FileUnusable, homeOfUser, knownHome, readBounded } from './home.ts'
 export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'

@@ -9,23 +9,14 @@ import { type Gate, takeAuthorization } from '../access/gate.ts'
 import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
 import { type Asker, type Elsewhere, movedStatus, SessionMoved } from '../elsewhere.ts'
-import { checkDeclared, checkShape, type Environment } from '../environment.ts'
-import {
-  AppError,
-  detailsOf,
-  developerError,
-  InternalError,
-  invalid,
-  PackAway,
-  RouteMissing,
-  refusedByDisk,
-  Unauthorized
-} from '../errors.ts'
+import { checkDeclared, checkShape, detailsOf, type Environment } from '../environment.ts'
+import { AppError, developerError, InternalError, invalid, PackAway, RouteMissing, Unauthorized } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import type { Work } from '../lifecycle/scope.ts'
 import { firstAbort, isPromise, untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import { coerce, problems, tidy } from '../schema.ts'
 import type { TObject, TSchema } from '../shapes.ts'
+import { refusedByDisk } from '../storage/refusals.ts'
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'

@@ -1,6 +1,7 @@
 /** Calls what packs hand in (listeners, rules, taps, handlers, undos): caught, bounded in time, and put down to the pack that owns it. */
-import { developerError, refusedByDisk } from '../errors.ts'
+import { developerError } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
+import { refusedByDisk } from '../storage/refusals.ts'
 import { late, waitAtMost } from './wait.ts'
 
 /** Faults of one pack since it was activated, shown in `meta.features`. */

@@ -2,24 +2,15 @@
 import { requireScope } from '../access/principal.ts'
 import type { FrameSpec } from '../contract.ts'
 import { type RemoteAck, SessionMoved, type StandingFrame, whereverItIs } from '../elsewhere.ts'
-import { checkDeclared, checkShape, type Environment } from '../environment.ts'
-import {
-  AppError,
-  CredentialRejected,
-  type Detail,
-  detailsOf,
-  developerError,
-  InternalError,
-  invalid,
-  refusedByDisk,
-  ValidationFailed
-} from '../errors.ts'
+import { checkDeclared, checkShape, detailsOf, type Environment } from '../environment.ts'
+import { AppError, CredentialRejected, type Detail, developerError, InternalError, invalid, ValidationFailed } from '../errors.ts'
 import { parseJson } from '../http/body.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
 import { firstAbort, untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import type { FrameHandler } from '../pack.ts'
 import { tidy } from '../schema.ts'
 import type { TObject } from '../shapes.ts'
+import { refusedByDisk } from '../storage/refusals.ts'
 import { headOf } from '../text.ts'
 import type { ClientConnection, Transport } from './connection.ts'
 import type { ControlFrames } from './control-frames.ts'

@@ -2,8 +2,9 @@
  * The records of event streams: what an engine of journals must offer (`journalSuite` of the testing door checks it), and reading events
  * from it. A journal holds each durable frame exactly as it was sent, numbered without holes as far back as it can be replayed.
  */
-import { unsaved } from '../errors.ts'
+
 import type { Fence } from '../storage/fences.ts'
+import { unsaved } from '../storage/refusals.ts'
 
 /** Events that a cursor may lie behind and still be replayed (ws-protocol `max_event_buffer_size`). An engine keeps at least so many. */
 export const replayLimit = 1000

@@ -1,6 +1,5 @@
 /** Files that leases guard: what packs say about them, and changes that a server that was overtaken cannot make. What stores on files share. */
 import { basename, relative } from 'node:path'
-import { notSaved, unsaved } from '../errors.ts'
 import type { Guard } from '../lifecycle/guard.ts'
 import type { Logger } from '../log/log.ts'
 import {
@@ -13,6 +12,7 @@ import {
   replaceFile,
   unlessMissing
 } from './files.ts'
+import { notSaved, unsaved } from './refusals.ts'
 
 /** What writes of a file that a lease guards have to pass. */
 export interface Fence {

@@ -7,8 +7,9 @@ import { type BigIntStats, closeSync, constants, fstatSync, fsync, openSync, rea
 import * as node from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
-import { developerError, unsaved } from '../errors.ts'
+import { developerError } from '../errors.ts'
 import { ThisThread } from './look.ts'
+import { unsaved } from './refusals.ts'
 
 /** What a change goes through on its way to the disk. Another set may stand in: one that counts flushes, or lets a write fail. */
 export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'> & {

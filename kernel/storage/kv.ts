@@ -9,13 +9,14 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Level } from 'level'
 import type { StoreSpec } from '../contract.ts'
-import { developerError, notSaved, unsaved } from '../errors.ts'
+import { developerError } from '../errors.ts'
 import { inOrder, late, waitAtMost, yieldToLoop } from '../lifecycle/wait.ts'
 import type { Logger } from '../log/log.ts'
 import { quarantineFile } from './fences.ts'
 import { unlessMissing } from './files.ts'
 import { withLock } from './lock.ts'
 import { codecOf, type KvStore } from './ports.ts'
+import { notSaved, unsaved } from './refusals.ts'
 
 interface KvTimes {
   /** Longest time a request may take, waiting for other processes included. */

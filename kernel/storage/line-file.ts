@@ -4,12 +4,13 @@
 import { constants, fstatSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { LeaseLost, unsaved } from '../errors.ts'
+import { LeaseLost } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import { type Fence, quarantineFile, removeFenced, replaceFenced } from './fences.ts'
 import { type FileCalls, type FileContent, inDir, KeyedQueue, nodeFiles, syncDir, writeBytes } from './files.ts'
 import { goodEnd, type Line, LineReader } from './line-reader.ts'
 import { ThisThread } from './look.ts'
+import { unsaved } from './refusals.ts'
 
 interface LineFilesOptions {
   /** When lines are put on the medium: before `append` resolves, or within a second and at closing. */

@@ -4,9 +4,9 @@
  */
 import type { Stats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { unsaved } from '../errors.ts'
 import { type FileCalls, forReading, jsonOf, unlessMissing } from './files.ts'
 import type { LogRange } from './ports.ts'
+import { unsaved } from './refusals.ts'
 
 export interface Line {
   readonly text: string

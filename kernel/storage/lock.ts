@@ -5,10 +5,11 @@
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, reasonOf, unsaved } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import { type FileCalls, inDir, jsonOf, linkIfFree, nodeFiles, readSmall, removeFile, touch, unlessMissing, writeBytes } from './files.ts'
 import { ownProcess, type ProcessIdentity, stateOf, sweepAbandoned, temporaryName } from './process-life.ts'
+import { reasonOf, unsaved } from './refusals.ts'
 
 /** What a lock file says about its holder. */
 export interface LockHolder extends ProcessIdentity {

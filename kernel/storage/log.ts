@@ -1,13 +1,14 @@
 /** Log store: JSON lines per id, appended with group commit. */
 import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
-import { developerError, notSaved, unsaved } from '../errors.ts'
+import { developerError } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import { type StoreParts, storing } from './fences.ts'
 import { fileOf, idsBelow } from './files.ts'
 import { LineFiles } from './line-file.ts'
 import { isCompleteRecord, type Line, maxLineBytes } from './line-reader.ts'
 import { type Codec, codecOf, type Decoded, type LogEntry, type LogPositions, type LogRange, type LogStore } from './ports.ts'
+import { notSaved, unsaved } from './refusals.ts'
 
 /** Bytes of one write, and of what may wait for a slow disk per file before appends are refused. */
 const groupBytes = 4 * 1024 * 1024

@@ -6,12 +6,12 @@ import { access, open, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import type { StoreSpec } from '../contract.ts'
-import { unsaved } from '../errors.ts'
 import { type Fence, quarantineFile, removeFenced, replaceFenced, type StoreParts, storing } from './fences.ts'
 import { ensureDir, fileOf, forReading, idsBelow, KeyedQueue, nodeFiles, readIfThere, unlessMissing } from './files.ts'
 import { type Lock, withLock } from './lock.ts'
 import { BlobMissing, type BlobStore, BlobTooLarge, type Codec, codecOf, type DocumentStore } from './ports.ts'
 import { sweepAbandoned, temporaryName } from './process-life.ts'
+import { unsaved } from './refusals.ts'
 
 /** What all puts may hold while they wait for a slow disk, in UTF-16 units, before further ones are refused. */
 const waitingChars = 32 * 1024 * 1024
