@@ -31,20 +31,14 @@ export interface Fences {
   of(file: string): Fence | undefined
 }
 
-interface FenceRule {
-  readonly pack: string
-  readonly of: Fences['of']
-  /** It has known a lease. */
-  isUsed: boolean
-}
-
 /**
  * What packs say about files: the first that knows a lease of one. A rule that throws is a fault of its pack. One that has ever known a lease
  * may guard the file, which is not written then; any other has no say.
  */
 export class FenceRules implements Fences {
   readonly #guard: Guard
-  readonly #rules = new Set<FenceRule>()
+  /** `isUsed`: it has known a lease. */
+  readonly #rules = new Set<Fences & { readonly pack: string; isUsed: boolean }>()
 
   constructor(guard: Guard) {
     this.#guard = guard
