@@ -19,16 +19,7 @@ export type { Logger, Operator, OperatorLine } from './log/log.ts'
 export { isSecretName, isSecretParameter, REDACTED, redactLine, redactText } from './log/redact.ts'
 export * from './pack.ts'
 export { EventSubject, globalStream, type SubjectRule } from './realtime/event-frame.ts'
-export {
-  type Cursor,
-  type Journal,
-  type JournaledEvent,
-  type JournalSlice,
-  type Journals,
-  type JournalView,
-  replayLimit,
-  type Watermark
-} from './realtime/journal.ts'
+export * from './realtime/journal.ts'
 export type * from './realtime/types.ts'
 export { checker, problems, tidy } from './schema.ts'
 export * from './shapes.ts'

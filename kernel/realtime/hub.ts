@@ -10,8 +10,9 @@ import type { Fence } from '../storage/fences.ts'
 import { Connections } from './connections.ts'
 import { draftEvent, globalStream, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import { Fanout } from './fanout.ts'
-import { type Cursor, type JournaledEvent, type JournalSlice, type Journals, readAfter, readBackwards, type Watermark } from './journal.ts'
+import type { Cursor, JournaledEvent, JournalSlice, Journals, Watermark } from './journal.ts'
 import { isStreamId, StreamTable } from './stream.ts'
+import { readAfter, readBackwards } from './subscriptions.ts'
 import type { EmittedEvent, EventTarget, StreamFacts, Streams } from './types.ts'
 
 export interface HubOptions {

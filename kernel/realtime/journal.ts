@@ -1,10 +1,9 @@
 /**
- * The records of event streams: what an engine of journals must offer (`journalSuite` of the testing door checks it), and reading events
- * from it. A journal holds each durable frame exactly as it was sent, numbered without holes as far back as it can be replayed.
+ * The records of event streams: what an engine of journals must offer (`journalSuite` of the testing door checks it). A journal holds each
+ * durable frame exactly as it was sent, numbered without holes as far back as it can be replayed.
  */
 
 import type { Fence } from '../storage/fences.ts'
-import { unsaved } from '../storage/refusals.ts'
 
 /** Events that a cursor may lie behind and still be replayed (ws-protocol `max_event_buffer_size`). An engine keeps at least so many. */
 export const replayLimit = 1000
@@ -88,50 +87,4 @@ export interface JournalSlice extends Watermark {
   readonly resync?: ResyncReason
   /** The events after the cursor up to `seq`, oldest first. Rejects when the file is replaced or damaged meanwhile. */
   readonly events: AsyncIterable<JournaledEvent>
-}
-
-export type Decision =
-  | { readonly kind: 'current' }
-  | { readonly kind: 'resync'; readonly reason: ResyncReason }
-  | { readonly kind: 'replay'; readonly from: number; readonly to: number }
-
-/** First match wins (contract 3, Reconnect and recovery). A cursor without epoch skips that check. `current`: last number to serve. */
-export function decideReplay(cursor: Cursor, journal: JournalView, current: number): Decision {
-  if (cursor.epoch !== undefined && cursor.epoch !== journal.epoch) return { kind: 'resync', reason: 'epoch_changed' }
-  if (cursor.seq > current) return { kind: 'resync', reason: 'epoch_changed' }
-  if (cursor.seq === current) return { kind: 'current' }
-  if (current - cursor.seq > replayLimit || cursor.seq + 1 < journal.first) return { kind: 'resync', reason: 'buffer_overflow' }
-  return { kind: 'replay', from: cursor.seq + 1, to: current }
-}
-
-/** The events of a journal after a cursor. The file is opened when the events are asked for. */
-export function readAfter(journal: JournalView, cursor: Cursor): JournalSlice {
-  const { epoch, seq } = journal
-  const decision = decideReplay(cursor, journal, seq)
-  if (decision.kind === 'resync') return { epoch, seq, resync: decision.reason, events: nothing() }
-  return { epoch, seq, events: decision.kind === 'current' ? nothing() : eventsOf(journal, decision.from, seq) }
-}
-
-async function* nothing(): AsyncGenerator<JournaledEvent> {}
-
-async function* eventsOf(journal: JournalView, from: number, to: number): AsyncGenerator<JournaledEvent> {
-  let seq = from
-  for await (const lines of journal.lines(from, to)) {
-    for (const line of lines) {
-      const event = JSON.parse(line.toString('utf8')) as JournaledEvent
-      if (event.seq !== seq++) throw unsaved('the journal was replaced meanwhile')
-      yield event
-    }
-  }
-}
-
-const pageLines = 64
-
-/** Newest first, one page in memory. Ends early where the journal has given up what was before. */
-export async function* readBackwards(journal: JournalView): AsyncGenerator<JournaledEvent> {
-  for (let to = journal.seq; to >= journal.first; to -= pageLines) {
-    const page: JournaledEvent[] = []
-    for await (const event of eventsOf(journal, Math.max(journal.first, to - pageLines + 1), to)) page.push(event)
-    yield* page.reverse()
-  }
 }

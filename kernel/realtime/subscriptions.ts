@@ -1,7 +1,8 @@
 /**
  * Subscribing connections to sessions: loading the session, serving the cursor, going live without gap or repetition. A replay is
  * everything durable after the cursor, also a session event that reaches everyone and that a connection has heard live: the snapshot that
- * the cursor is of may be older. Only what comes once (`EventSpec.once`) is left out when the connection was sent it.
+ * the cursor is of may be older. Only what comes once (`EventSpec.once`) is left out when the connection was sent it. Reading a journal after a
+ * cursor goes by the same rules.
  */
 import type { Gate } from '../access/gate.ts'
 import type { EventSpec } from '../contract.ts'
@@ -19,15 +20,17 @@ import type { Environment } from '../environment.ts'
 import { AppError, PackAway } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
+import { unsaved } from '../storage/refusals.ts'
 import type { ClientConnection } from './connection.ts'
 import { asksResync, frameType, onceKey, reachesEveryone, resyncFrame, type SubjectRule, subjectOf } from './event-frame.ts'
 import {
   type Cursor,
-  type Decision,
-  decideReplay,
   type Journal,
   type JournaledEvent,
+  type JournalSlice,
+  type JournalView,
   type ResyncReason,
+  replayLimit,
   type Watermark
 } from './journal.ts'
 import { isStreamId, type Stream, type StreamTable } from './stream.ts'
@@ -206,5 +209,51 @@ export class Subscriptions {
     const isFree = isWhole || (known && (known.unfiltered || reachesEveryone(known)))
     const isWanted = isFree || connection.wants(session_id, type, subjectOf(payload, {}, this.#realtime.subject()))
     return isWanted && connection.takes(onceKey(known, session_id, seq))
+  }
+}
+
+type Decision =
+  | { readonly kind: 'current' }
+  | { readonly kind: 'resync'; readonly reason: ResyncReason }
+  | { readonly kind: 'replay'; readonly from: number; readonly to: number }
+
+/** First match wins (contract 3, Reconnect and recovery). A cursor without epoch skips that check. `current`: last number to serve. */
+function decideReplay(cursor: Cursor, journal: JournalView, current: number): Decision {
+  if (cursor.epoch !== undefined && cursor.epoch !== journal.epoch) return { kind: 'resync', reason: 'epoch_changed' }
+  if (cursor.seq > current) return { kind: 'resync', reason: 'epoch_changed' }
+  if (cursor.seq === current) return { kind: 'current' }
+  if (current - cursor.seq > replayLimit || cursor.seq + 1 < journal.first) return { kind: 'resync', reason: 'buffer_overflow' }
+  return { kind: 'replay', from: cursor.seq + 1, to: current }
+}
+
+/** The events of a journal after a cursor. The file is opened when the events are asked for. */
+export function readAfter(journal: JournalView, cursor: Cursor): JournalSlice {
+  const { epoch, seq } = journal
+  const decision = decideReplay(cursor, journal, seq)
+  if (decision.kind === 'resync') return { epoch, seq, resync: decision.reason, events: nothing() }
+  return { epoch, seq, events: decision.kind === 'current' ? nothing() : eventsOf(journal, decision.from, seq) }
+}
+
+async function* nothing(): AsyncGenerator<JournaledEvent> {}
+
+async function* eventsOf(journal: JournalView, from: number, to: number): AsyncGenerator<JournaledEvent> {
+  let seq = from
+  for await (const lines of journal.lines(from, to)) {
+    for (const line of lines) {
+      const event = JSON.parse(line.toString('utf8')) as JournaledEvent
+      if (event.seq !== seq++) throw unsaved('the journal was replaced meanwhile')
+      yield event
+    }
+  }
+}
+
+const pageLines = 64
+
+/** Newest first, one page in memory. Ends early where the journal has given up what was before. */
+export async function* readBackwards(journal: JournalView): AsyncGenerator<JournaledEvent> {
+  for (let to = journal.seq; to >= journal.first; to -= pageLines) {
+    const page: JournaledEvent[] = []
+    for await (const event of eventsOf(journal, Math.max(journal.first, to - pageLines + 1), to)) page.push(event)
+    yield* page.reverse()
   }
 }

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type Journal, type Journals, type JournalView, readBackwards, replayLimit } from '../realtime/journal.ts'
+import { type Journal, type Journals, type JournalView, replayLimit } from '../realtime/journal.ts'
+import { readBackwards } from '../realtime/subscriptions.ts'
 
 /** Journals under test. They are closed by the one who opens them. */
 export interface OpenedJournals {
