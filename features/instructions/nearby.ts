@@ -7,7 +7,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import { filled, type Homes, placesAbove, placesFor } from './files.ts'
 import { reminderVariant, type Touched, touchedState } from './touched.ts'
 
-/** Paths that were looked at since the agent was opened. */
+/** Paths of the state that were looked at since the agent was opened. */
 export const LookedSlot = defineSlot<Set<string>, AgentHost>('instructions-looked', () => new Set())
 
 /** Named in one reminder. */
@@ -25,6 +25,8 @@ export function nearbyInjector(homes: Homes): StepInjector {
   /** Mostly the agent has been nowhere else since. */
   function said(agent: AgentHost, touched: Touched): Promise<Injection | undefined> | undefined {
     const looked = agent.get(LookedSlot)
+    // Gone from the state by a compaction, or an undo.
+    for (const path of looked) if (!touched.paths.includes(path)) looked.delete(path)
     const fresh = touched.paths.filter(path => !looked.has(path))
     return fresh.length === 0 ? undefined : remind(agent, fresh, touched)
   }

@@ -20,10 +20,13 @@ const commandChars = 4000
 
 export const touchedState: StateSpec<Touched> = {
   name: 'instructions.touched',
-  version: 1,
-  records: recordTypes('tool.begin', 'message'),
+  version: 2,
+  records: recordTypes('tool.begin', 'message', 'context.compacted'),
   initial: () => ({ paths: [], told: [] }),
+  rewinds: true,
   reduce(state, record) {
+    // The model knows no reminder from before.
+    if (record.type === 'context.compacted') return { paths: [], told: [] }
     const paths = pathsOf(record)
     if (paths.length > 0) {
       const known = state.paths.filter(path => !paths.includes(path))

@@ -2,9 +2,13 @@ import assert from 'node:assert/strict'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { compactSession } from '../../../features/compaction/index.ts'
+import compaction from '../../../features/compaction/pack.ts'
 import { collect, placesFor, stampOf } from '../../../features/instructions/files.ts'
 import { readWarnings } from '../../../features/instructions/index.ts'
 import instructions from '../../../features/instructions/pack.ts'
+import { undoSession } from '../../../features/undo/index.ts'
+import undo from '../../../features/undo/pack.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { runner, startAgent, wireOf } from '../agent/start.ts'
@@ -181,4 +185,30 @@ test('instruction files beside the work are named once each, and not those that 
   await again.prompt('go on')
   await again.settled(1)
   assert.equal(reminders(later.requests[0]?.messages).length, 3)
+})
+
+test('an instruction file beside the work is named once more when its reminder was taken back, or the context made smaller', async t => {
+  const displays: Record<string, { kind: string } & Record<string, unknown>> = {}
+  const look = (id: string) => toolCalls({ id, name: 'Echo' })
+  const llm = scriptedLlm('hi', look('a'), 'done', look('b'), 'done', 'the summary', look('c'), 'done')
+  const agent = await startAgent(t, llm, { packs: [instructions, compaction, undo, shows(displays)] })
+  const params = { session_id: agent.session_id }
+  const at = (...parts: string[]) => join(agent.cwd, ...parts)
+  await mkdir(at('one'))
+  for (const name of ['AGENTS.md', 'file.ts']) await writeFile(at('one', name), name)
+  displays.a = displays.b = displays.c = { kind: 'file_io', operation: 'read', path: at('one/file.ts') }
+  const turn = async (count: number) => {
+    await agent.prompt('go')
+    await agent.settled(count)
+  }
+  await turn(1)
+  await turn(2)
+  assert.equal((await agent.call(undoSession, { params, body: { count: 1 } })).code, 0)
+  await turn(3)
+  await agent.call(compactSession, { params, body: {} })
+  await agent.waitFor(({ type }) => type === 'compaction.completed')
+  await turn(4)
+
+  const seen = llm.requests.map(({ messages }) => reminders(messages).length)
+  assert.deepEqual(seen, [0, ...[0, 1], ...[0, 1], 1, ...[0, 1]])
 })
