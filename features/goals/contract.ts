@@ -7,7 +7,7 @@ export const GoalMissing = errorSpec('goal_missing', 40914, 'the session has no 
 export const GoalNotPausable = errorSpec('goal_not_pausable', 40915, 'the goal cannot be paused in its present state')
 export const GoalNotResumable = errorSpec('goal_not_resumable', 40916, 'the goal cannot be resumed in its present state')
 export const GoalEmpty = errorSpec('goal_empty', 40917, 'the objective of a goal must not be blank')
-export const GoalTooLong = errorSpec('goal_too_long', 40918, 'the objective of a goal is too long')
+export const GoalTooLong = errorSpec('goal_too_long', 40918, 'the objective of a goal has at most 4000 characters')
 
 /** Characters of an objective, after trimming; a completion criterion is cut there. */
 export const MAX_OBJECTIVE = 4000

@@ -16,7 +16,7 @@ import { copyOfHome, type Started, type StartOptions, startAgent } from '../agen
 const packs = [tools, interactions, permissions, goals]
 
 interface Scene extends Started {
-  set(agent_config: Record<string, unknown>): Promise<{ code: number }>
+  set(agent_config: Record<string, unknown>): Promise<{ code: number; msg: string }>
   goal(): Promise<GoalSnapshot | null>
   of(type: string): Record<string, unknown>[]
 }
@@ -82,7 +82,8 @@ test('a goal that a client sets keeps the agent at work until the model says tha
 test('wrong objectives and controls answer with their codes and change nothing', async t => {
   const scene = await start(t, scriptedLlm('ok'))
   assert.equal((await scene.set({ goal_objective: '  ' })).code, 40917)
-  assert.equal((await scene.set({ goal_objective: 'x'.repeat(4001) })).code, 40918)
+  const long = await scene.set({ goal_objective: 'x'.repeat(4001) })
+  assert.deepEqual([long.code, long.msg], [40918, 'the objective of a goal has at most 4000 characters'])
   for (const goal_control of ['pause', 'resume', 'cancel']) assert.equal((await scene.set({ goal_control })).code, 40914)
   assert.equal((await scene.set({ goal_objective: 'a' })).code, 0)
   assert.equal((await scene.set({ goal_objective: 'b' })).code, 40913)
