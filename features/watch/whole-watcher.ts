@@ -6,8 +6,10 @@ import { type ChokidarOptions, FSWatcher } from 'chokidar'
 
 /** Watchers of directories are told which file changed. Elsewhere each file needs its own. */
 const namesFiles = ['linux', 'darwin', 'win32'].includes(process.platform)
-/** Of changes of a file within so many ms the first is looked at, as in the library. */
+/** Changes of one path within so many ms are looked at once, behind them. */
 const againMs = 5
+/** As long the library removes no path twice, ms. */
+const removedMs = 100
 /** Files and directories that are looked at at a time. */
 const maxRunning = 16
 /** Some file systems keep times in steps, ms. */
@@ -16,6 +18,11 @@ const youngMs = 2000
 /** As long a directory may be read before a change in it has it read beside that, ms. */
 const readingMs = 60_000
 
+type Kind = 'file' | 'directory' | 'link'
+
+/** Numbers of removed ones are used again, times of birth are not known everywhere. */
+const identityOf = ({ ino, birthtimeMs }: Stats) => ino + birthtimeMs
+
 /** The library makes one for itself. */
 const ownThrottler = undefined as never
 
@@ -23,14 +30,19 @@ const ownThrottler = undefined as never
  * The library gives each file a watcher of its own, which costs some 10 KB and one of the watches of the machine. What happens to a file is
  * told by the watcher of its directory here. As long as it has none, a change of a file in it is seen by the time of that.
  *
- * What the library leaves out is told here. What takes the place of a link, or a directory that of a file. Files that look like backups of an
- * editor: with `atomic` it is silent about them, and about whatever lies below a directory with a dot in its name. And a link whose way leads through a file, or is too long, counts as one to nothing: at every other
+ * What the library leaves out is told here. What takes the place of something else under its name before the library has looked: a file that of a
+ * link, a new directory that of a removed one, whose watcher would never hear of it. Files that look like backups of an editor: with `atomic` it
+ * is silent about them, and about whatever lies below a directory with a dot in its name. And a link whose way leads through a file, or is too long, counts as one to nothing: at every other
  * error of resolving it the library would read no further in its directory, and never be ready. And what comes into a new directory
  * after the library has read it and before it watches it: such a directory is read again.
  */
 export class WholeWatcher extends FSWatcher {
   /** Those that are told by their directories, with the times at which they changed last. */
   readonly #files = new Map<string, number>()
+  /** Which directories are watched: a number that another one under the name does not have. */
+  readonly #directories = new Map<string, number>()
+  /** Paths that are looked at soon. */
+  readonly #soon = new Map<string, NodeJS.Timeout>()
   /** Files and directories that are looked at. */
   #running = 0
   readonly #waiting: (() => void)[] = []
@@ -43,6 +55,7 @@ export class WholeWatcher extends FSWatcher {
     const handleDir = handler._handleDir.bind(handler)
     handler._handleDir = async (...given) => {
       const [dir, stats, , depth, target, helper] = given
+      if (stats.isDirectory()) this.#directories.set(dir, identityOf(stats))
       const end = await handleDir(...given)
       if (end && !target && (await this.#isYoung(dir, stats))) {
         void handler._handleRead(dir, false, helper, target, dir, depth, ownThrottler)
@@ -52,10 +65,12 @@ export class WholeWatcher extends FSWatcher {
     }
     if (!namesFiles || this.options.usePolling) return
     handler._handleFile = (file, stats) => this.#take(file, stats)
-    this.on('raw', (_event, name: string | null, details) => {
+    this.on('raw', (event, name: string | null, details) => {
       if (name === null) return
-      const file = join((details as { readonly watchedPath: string }).watchedPath, name)
-      if (this._throttle('watch', file, againMs)) void this.#look(file, false)
+      const { watchedPath } = details as { readonly watchedPath: string }
+      const path = join(watchedPath, name)
+      if (event === 'rename' || !this.#directories.has(path)) this.#lookSoon(path)
+      if (event === 'rename' && name === basename(watchedPath)) this.#lookSoon(watchedPath) // it is gone, perhaps
     })
   }
 
@@ -81,35 +96,60 @@ export class WholeWatcher extends FSWatcher {
     void this._emit('add', file, stats)
   }
 
-  /**
-   * Something happened to a file, or to a link that it may have taken the place of; or it may have (`doubtful`): a change that is no more than a look
-   * at it is none.
-   */
-  async #look(file: string, doubtful: boolean): Promise<void> {
-    const before = this.#files.get(file)
-    const isKnown = () => (before === undefined ? this._symlinkPaths.has(file) : this.#files.has(file))
-    if (!isKnown()) return // its directory tells what comes
-    const now = await lstat(file).catch(() => undefined) // it has gone
-    if (this.closed || !isKnown()) return
-    if (before === undefined && (!now || now.isSymbolicLink())) return // its directory tells what becomes of links
-    if (!now || now.isDirectory()) {
-      this._remove(dirname(file), basename(file))
-      if (!now) return
-      this._incrReadyCount()
-      void this._nodeFsHandler._addToNodeFs(file, false, undefined, 1)
+  #lookSoon(path: string, ms = againMs): void {
+    if (this.#soon.has(path) || this.#knownAs(path) === undefined) return // its directory tells what comes
+    const look = () => {
+      this.#soon.delete(path)
+      void this.#look(path, false)
+    }
+    this.#soon.set(path, setTimeout(look, ms))
+  }
+
+  #knownAs(path: string): Kind | undefined {
+    if (this.#files.has(path)) return 'file'
+    if (this.#directories.has(path)) return 'directory'
+    return this._symlinkPaths.has(path) ? 'link' : undefined
+  }
+
+  /** Something happened there, or may have (`doubtful`): a change that is no more than a look at a file is none. */
+  async #look(path: string, doubtful: boolean): Promise<void> {
+    const known = this.#knownAs(path)
+    const before = this.#files.get(path)
+    if (known === undefined || (doubtful && known === 'directory')) return
+    const now = await lstat(path).catch(() => undefined) // it has gone
+    if (this.closed || this.#knownAs(path) !== known) return
+    if (!now) {
+      if (known === 'file') this._remove(dirname(path), basename(path)) // of others their directory tells it
       return
     }
-    if (now.isSymbolicLink()) this.#files.delete(file)
-    else {
-      this._symlinkPaths.delete(file)
-      this.#files.set(file, now.mtimeMs)
+    if (now.isDirectory() ? this.#directories.get(path) !== identityOf(now) : known === 'directory') {
+      this.#replace(path, known)
+      return
     }
-    if (now.mtimeMs !== before || (!doubtful && now.atimeMs <= now.mtimeMs)) void this._emit('change', file, now)
+    if (known === 'directory' || (known === 'link' && now.isSymbolicLink())) return
+    if (now.isSymbolicLink()) this.#files.delete(path)
+    else {
+      this._symlinkPaths.delete(path)
+      this.#files.set(path, now.mtimeMs)
+    }
+    if (now.mtimeMs !== before || (!doubtful && now.atimeMs <= now.mtimeMs)) void this._emit('change', path, now)
+  }
+
+  /** A directory came, or something else in the place of one: what was there goes with all that was in it, and what is there now is found anew. */
+  #replace(path: string, known: Kind): void {
+    if (this._throttled.get('remove')?.has(path)) {
+      this.#lookSoon(path, removedMs)
+      return
+    }
+    this._remove(dirname(path), basename(path), known === 'directory')
+    this._incrReadyCount()
+    void this._nodeFsHandler._addToNodeFs(path, false, undefined, 1)
   }
 
   override _closeFile(path: string): void {
     super._closeFile(path)
     this.#files.delete(path)
+    this.#directories.delete(path)
   }
 
   /** The directory changed lately, perhaps after it was read. */

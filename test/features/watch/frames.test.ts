@@ -114,6 +114,25 @@ test('a file in the place of a link is told, and followed on, and so is a link i
   assert.ok(!lines().includes('modified file note'))
 })
 
+test('a directory that takes the place of one that was removed at once is followed on, and what was in the old one is gone', async t => {
+  const { cwd, connect } = await start(t)
+  for (const name of ['one', 'two', 'three', 'four']) {
+    await mkdir(join(cwd, name, 'sub'), { recursive: true })
+    await writeFile(join(cwd, name, 'sub/old'), '')
+  }
+  const { ask, told, lines } = await connect()
+  await ask('watch_fs_add', { paths: ['.'] })
+  for (const name of ['one', 'two', 'three', 'four']) {
+    rmSync(join(cwd, name), { recursive: true })
+    mkdirSync(join(cwd, name))
+    await told(`deleted file ${name}/sub/old`)
+    await told(`created directory ${name}`)
+    await writeFile(join(cwd, name, 'new'), '')
+    await told(`created file ${name}/new`)
+  }
+  assert.ok(!lines().some(line => /deleted directory \w+$/.test(line)))
+})
+
 test('a directory that takes the place of a link or a file at once is told, with what comes into it', async t => {
   const { cwd, connect } = await start(t)
   await writeFile(join(cwd, 'file'), '')
