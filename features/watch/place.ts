@@ -134,7 +134,10 @@ export class Place {
           const link = stats?.isSymbolicLink() ?? this.#known.get(file) === 'symlink'
           if (event.startsWith('unlink')) this.#links.delete(file)
           if (!this.#dangling.delete(file)) take(event, file, link, tells())
-          else if (!link) take('change', file, link, tells()) // something else in its place; else it leads somewhere now
+          else if (event === 'addDir') {
+            this.#counted('unlink') // a directory in its place counts for itself
+            take(event, file, link, tells())
+          } else if (!link) take('change', file, link, tells()) // something else in its place; else it leads somewhere now
         })
         watcher.on('raw', event => {
           if (this.#watcher === watcher && (event === 'rename' || this.#dangling.size > 0)) this.#doubt()
@@ -267,7 +270,7 @@ export class Place {
     if (this.#closed) return true
     const kept = seen.filter(each => {
       const { dir, file, change, kind } = each
-      if (change === 'deleted') return this.#known.delete(file) && !stillThere.has(each)
+      if (change === 'deleted') return !stillThere.has(each) && this.#known.delete(file)
       if (isReal.get(dir)) this.#known.set(file, kind)
       return isReal.get(dir)
     })

@@ -139,12 +139,16 @@ test('a directory that takes the place of a link or a file at once is told, with
   await symlink('file', join(cwd, 'link'))
   const { ask, told } = await connect()
   await ask('watch_fs_add', { paths: ['.'] })
-  for (const name of ['file', 'link']) {
+  await symlink('nowhere', join(cwd, 'dangling'))
+  await told('created symlink dangling')
+  for (const name of ['file', 'link', 'dangling']) {
     rmSync(join(cwd, name))
     mkdirSync(join(cwd, name))
     await told(`created directory ${name}`)
     await writeFile(join(cwd, name, 'new'), '')
     await told(`created file ${name}/new`)
+    await rm(join(cwd, name), { recursive: true })
+    await told(`deleted directory ${name}`)
   }
 })
 
