@@ -5,6 +5,7 @@ import { checkEffort, chooseEffort } from './effort.ts'
 import { nonBlank } from './env-table.ts'
 import { extraHeaders } from './environment.ts'
 import { guardStream, passing } from './guard.ts'
+import { HostIdentity, hostIdentity, introduced } from './host-identity.ts'
 import { isLocalProvider, modelHosts, tokenHosts } from './hosts.ts'
 import { LlmLogins, loginOf } from './login.ts'
 import { Offline, offlineSection, startedOffline } from './offline.ts'
@@ -16,7 +17,7 @@ import { sendInForm } from './request-forms.ts'
 import { defaultAlias, KeptModels, knowsModel, type ModelTable } from './resolve.ts'
 import { defaultModelSection, llmSections, modelsSection, providersSection, thinkingSection } from './sections.ts'
 import { CredentialRejected, Llm, LlmAdapters, LlmModels, ModelUnresolved, NoCredential, NoProvider, RequestForms } from './service.ts'
-import { streamOf } from './tries.ts'
+import { streamOf, Tries } from './tries.ts'
 import { withLogin, withToken } from './with-token.ts'
 
 export default definePack({
@@ -24,7 +25,7 @@ export default definePack({
   description: 'Providers, model aliases and the port to model adapters',
   area: 'Models',
   needs: { config: Config, info: KernelInfo },
-  provides: [Llm, Outbound],
+  provides: [Llm, Outbound, HostIdentity],
   errors: [NoProvider, NoCredential, CredentialRejected, ModelUnresolved],
   setup(ctx, { config, info }) {
     const adapters = ctx.collect(LlmAdapters)
@@ -98,6 +99,9 @@ export default definePack({
       }
     })
 
+    const identity = hostIdentity(ctx.home, info.version)
+    ctx.provide(HostIdentity, identity)
+
     ctx.provide(Llm, {
       resolve: alias => kept.resolve(alias, table()),
       async lookUp(alias) {
@@ -125,13 +129,15 @@ export default definePack({
         return streamOf({ type: 'error', error: missing(model.protocol, absence(`protocol ${model.protocol}`)) })
       const what = `model adapter ${model.protocol}`
       const open = (to: ResolvedModel) => ctx.onAccountOf(pack, what, () => adapter.stream({ ...request, model: to }, signal))
-      const ask = (to: ResolvedModel) =>
+      const guarded = (sent: ResolvedModel, secrets = sent) =>
         guardStream(
-          () => open(to),
-          to,
+          () => open(sent),
+          secrets,
           signal,
           error => ctx.blame(pack, what, error)
         )
+      const ask = (to: ResolvedModel) =>
+        to.own_headers ? new Tries(async refused => (refused ? undefined : guarded(...(await introduced(to, identity))))) : guarded(to)
       const { key_file, provider_id, oauth } = model
       if (key_file !== undefined && adapter.authorize) return withToken(model, ask, given => adapter.authorize!(model, given), signal)
       return model.login ? withToken(model, ask, given => withLogin(model, login(provider_id, oauth), given), signal) : ask(model)

@@ -101,6 +101,8 @@ export interface ResolvedModel {
   readonly key_file?: string
   /** Sent with every request; lower-case names. They win over those of the adapter. */
   readonly headers: Readonly<Record<string, string>>
+  /** Of a `svc` provider, whose requests carry the identity of this host: the headers of its record, which win over that. */
+  readonly own_headers?: Readonly<Record<string, string>>
   /** Cloud project and region, for protocols that address models through them. */
   readonly project?: string
   readonly location?: string

@@ -101,6 +101,7 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
     headers: headersOf(table, provider.custom_headers),
     max_context_size,
     capabilities: [...new Set([...(record.capabilities ?? []), ...knownCapabilities(record.model)])],
+    ...(nonBlank(provider.type) === 'svc' && { own_headers: lowerCased(provider.custom_headers) }),
     ...(base_url && { base_url: base_url.replace(/\/+$/, '') }),
     ...credentialOf({ alias, model: stored, provider_id, provider, adapter }, table),
     ...place,

@@ -83,7 +83,7 @@ export const LlmAdapters = extensionPoint<LlmAdapter>(
 )
 
 /** A model that a pack brings along, beside the configured ones. Configured aliases and defaults win. */
-export interface ContributedModel extends Omit<ResolvedModel, 'headers'> {
+export interface ContributedModel extends Omit<ResolvedModel, 'headers' | 'own_headers'> {
   readonly headers?: Readonly<Record<string, string>>
   /** The server asks for no credential, although the protocol has one. */
   readonly auth?: 'none'

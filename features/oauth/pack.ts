@@ -1,9 +1,10 @@
 /** Wires the managed login: flows, credentials, account questions. */
-import { definePack, invalid, KernelInfo } from '../../kernel/index.ts'
+import { definePack, invalid } from '../../kernel/index.ts'
 import { Config } from '../config/index.ts'
 import {
   authError,
   createUpstream,
+  HostIdentity,
   Llm,
   LlmLogins,
   LlmModels,
@@ -33,9 +34,9 @@ import {
   type Surroundings
 } from './endpoint.ts'
 import { Enrolment, logoutOther } from './enrolment.ts'
-import { deviceHeaders, markedRegion } from './installation.ts'
 import { Logins } from './logins.ts'
 import { AccountProblem } from './problem.ts'
+import { markedRegion } from './region-marker.ts'
 import { TokenStore } from './token-store.ts'
 
 export default definePack({
@@ -43,9 +44,9 @@ export default definePack({
   description: 'Managed login: device-code flow, stored tokens, usage, account, region',
   area: 'Models',
   // Llm is needed for its sections of the configuration.
-  needs: { config: Config, llm: Llm, info: KernelInfo },
+  needs: { config: Config, llm: Llm, identity: HostIdentity },
   config: Options,
-  async setup(ctx, { config, info }) {
+  async setup(ctx, { config, identity }) {
     const { log, home, signal } = ctx
     const open = await tightenCredentials(home)
     if (open.length > 0) log.warn({ files: open }, 'credentials were readable by others; they are not any more')
@@ -56,7 +57,7 @@ export default definePack({
     const around = (): Surroundings => ({ options: ctx.config, env: process.env, marker: markedRegion(home, process.env) })
     const client_id = () => clientId(around())
 
-    const headers = deviceHeaders(home, info.version)
+    const headers = () => identity.headers()
     const service = new AccountService({ upstream, now, headers })
     const store = ctx.store(credentialStore, { dir: 'credentials' })
     const tokens = new TokenStore({ home, store, service, client_id, now, log, unit_ms })

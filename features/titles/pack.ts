@@ -1,8 +1,8 @@
 /** Wires generated titles. */
-import { AppError, definePack, defineSlot, KernelInfo, Type, underFirstAbort } from '../../kernel/index.ts'
+import { AppError, definePack, defineSlot, Type, underFirstAbort } from '../../kernel/index.ts'
 import { Config, experimentalSection } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
-import { createUpstream, LlmLogins, nonBlank, OutboundHosts, providersSection } from '../llm/index.ts'
+import { createUpstream, HostIdentity, LlmLogins, nonBlank, OutboundHosts, providersSection } from '../llm/index.ts'
 import { MANAGED_PROVIDER } from '../providers/index.ts'
 import { type Session, Sessions } from '../sessions/index.ts'
 import { generateTitle, type TitleSource, TitleUnavailable } from './contract.ts'
@@ -19,7 +19,7 @@ export default definePack({
   version: '1.0.0',
   description: 'Titles of sessions, made by the managed provider',
   area: 'Sessions',
-  needs: { sessions: Sessions, histories: Histories, info: KernelInfo },
+  needs: { sessions: Sessions, histories: Histories, identity: HostIdentity },
   optional: { config: Config },
   config: Type.Object({
     timeout_ms: Type.Integer({
@@ -28,12 +28,12 @@ export default definePack({
       description: 'how long the managed provider may take, renewing the login included'
     })
   }),
-  setup(ctx, { sessions, histories, info, config }) {
+  setup(ctx, { sessions, histories, identity, config }) {
     ctx.slot(RunSlot)
     const upstream = createUpstream()
     ctx.own(() => upstream.close())
     const logins = ctx.collect(LlmLogins)
-    const service = { upstream, logins: () => logins.items(), userAgent: `svc-code/${info.version}` }
+    const service = { upstream, logins: () => logins.items(), identity }
     const provider = () => {
       const base_url = nonBlank(config()?.get(providersSection)[MANAGED_PROVIDER]?.base_url)
       return base_url === undefined ? undefined : { id: MANAGED_PROVIDER, base_url }

@@ -1,6 +1,6 @@
 /** Asks the managed provider for a title. */
 import { AppError } from '../../kernel/index.ts'
-import { type LlmLogin, loginOf, OutboundRefused, readText, type Upstream } from '../llm/index.ts'
+import { type HostIdentity, type LlmLogin, loginOf, OutboundRefused, readText, type Upstream } from '../llm/index.ts'
 import { titleOf } from '../sessions/index.ts'
 import { TitleUnavailable } from './contract.ts'
 
@@ -9,7 +9,7 @@ const answerBytes = 64 * 1024
 export interface TitleService {
   readonly upstream: Pick<Upstream, 'post'>
   readonly logins: () => readonly LlmLogin[]
-  readonly userAgent: string
+  readonly identity: HostIdentity
 }
 
 /** The provider as it is configured. */
@@ -43,13 +43,13 @@ export async function askForTitle(service: TitleService, provider: ManagedProvid
 }
 
 async function ask(
-  { upstream, userAgent }: TitleService,
+  { upstream, identity }: TitleService,
   { base_url }: ManagedProvider,
   chat_content: string,
   token: string,
   signal: AbortSignal
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const headers = { accept: 'application/json', 'user-agent': userAgent, authorization: `Bearer ${token}` }
+  const headers = { accept: 'application/json', ...(await identity.headers()), authorization: `Bearer ${token}` }
   const { status, body } = await upstream.post(
     { base_url, headers: {} },
     '/tools',

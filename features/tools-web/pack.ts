@@ -1,7 +1,7 @@
 /** Wires tools-web: FetchURL, and WebSearch where a service is configured. */
 import { definePack, KernelInfo } from '../../kernel/index.ts'
 import { Config, servicesSection } from '../config/index.ts'
-import { LlmLogins, OutboundHosts } from '../llm/index.ts'
+import { HostIdentity, LlmLogins, OutboundHosts } from '../llm/index.ts'
 import { ToolAuthority, ToolSets, Tools } from '../tools/index.ts'
 import { Options } from './contract.ts'
 import { Extractor } from './extract.ts'
@@ -15,16 +15,17 @@ export default definePack({
   description: 'FetchURL and WebSearch',
   area: 'Tools',
   needs: { authority: ToolAuthority, info: KernelInfo },
-  optional: { config: Config },
+  optional: { config: Config, identity: HostIdentity },
   config: Options,
-  setup(ctx, { info, config }) {
+  setup(ctx, { info, config, identity }) {
     const { timeout_ms: timeoutMs, extract_ms, allow_addresses } = ctx.config
     const userAgent = `svc-code/${info.version}`
     const web = webOf(process.env, allow_addresses)
     ctx.own(() => web.close())
     const logins = ctx.collect(LlmLogins)
     const records = () => config()?.get(servicesSection) ?? servicesSection.default
-    const services = { upstream: web.services, logins: () => logins.items(), userAgent, timeoutMs }
+    const introduction = async () => (await identity()?.headers()) ?? { 'user-agent': userAgent }
+    const services = { upstream: web.services, logins: () => logins.items(), introduction, timeoutMs }
     const fetchPorts = {
       ...web.pages,
       userAgent,

@@ -10,7 +10,8 @@ const answerBytes = 10 * 1024 * 1024
 export interface ServicePorts {
   readonly upstream: Pick<Upstream, 'post'>
   readonly logins: () => readonly LlmLogin[]
-  readonly userAgent: string
+  /** Who asks: headers. */
+  readonly introduction: () => Promise<Readonly<Record<string, string>>>
   readonly timeoutMs: number
 }
 
@@ -33,7 +34,7 @@ export async function askService(
   signal: AbortSignal
 ): Promise<string> {
   const base_url = serviceUrl(record) ?? ''
-  const headers = { accept, 'user-agent': ports.userAgent, ...(await credential(name, record, ports, signal)) }
+  const headers = { accept, ...(await ports.introduction()), ...(await credential(name, record, ports, signal)) }
   try {
     const custom = Object.fromEntries(Object.entries(record.custom_headers ?? {}).map(([key, value]) => [key.toLowerCase(), value]))
     const reply = await ports.upstream.post({ base_url, headers: custom }, '', body, headers, signal)

@@ -18,6 +18,7 @@ interface Asked {
   readonly path: string
   readonly token: string
   readonly chat: string
+  readonly device: unknown
 }
 
 interface Answer {
@@ -31,7 +32,12 @@ async function scene(t: Parameters<typeof startTestKernel>[0], config = 'auto_se
   const script: (Answer | 'hang' | (() => Promise<Answer>))[] = []
   const provider = createServer(async (request, response) => {
     const { method, params } = JSON.parse(await text(request)) as { method: string; params: { chat_content: string } }
-    asked.push({ path: `${request.url} ${method}`, token: String(request.headers.authorization), chat: params.chat_content })
+    asked.push({
+      path: `${request.url} ${method}`,
+      token: String(request.headers.authorization),
+      chat: params.chat_content,
+      device: request.headers['x-svc-device-id']
+    })
     const scripted = script.shift() ?? { status: 200, body: JSON.stringify({ title: `Title ${asked.length}` }) }
     const next = typeof scripted === 'function' ? await scripted() : scripted
     if (next !== 'hang') response.writeHead(next.status, { 'content-type': 'application/json' }).end(next.body)
@@ -87,6 +93,15 @@ async function talk(history: History, turn_id: number, prompt: string, reply: st
     { type: 'prompt.settled', prompt_ids: [prompt_id], status: 'completed', turn_id }
   )
 }
+
+test('the managed provider is told which host asks for a title', async t => {
+  const { generate, history, asked } = await scene(t)
+  await talk(await history(), 0, 'a prompt', 'a reply')
+
+  await generate()
+
+  assert.match(String(asked[0]?.device), /^[0-9a-f-]{36}$/)
+})
 
 test('a title is asked for with what was said, applied and told; a 401 renews the login once', async t => {
   const { generate, history, asked, script, session, events } = await scene(t)

@@ -5,6 +5,7 @@ import { Config } from '../../../features/config/index.ts'
 import { ToolAuthority } from '../../../features/tools/index.ts'
 import tools from '../../../features/tools/pack.ts'
 import toolsWeb from '../../../features/tools-web/pack.ts'
+import type { Pack } from '../../../kernel/index.ts'
 import { stub, type TestContextLike } from '../../../kernel/testing.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { startAgent } from '../agent/start.ts'
@@ -18,13 +19,14 @@ export interface WebOptions {
   /** The section `services`. */
   readonly services?: Readonly<Record<string, unknown>>
   readonly options?: Readonly<Record<string, unknown>>
+  readonly packs?: readonly Pack[]
 }
 
 /** Results of these calls, in one response. */
 export async function callTools(
   t: TestContextLike,
   calls: readonly { readonly name: string; readonly args: object }[],
-  { services = {}, options = {} }: WebOptions = {}
+  { services = {}, options = {}, packs = [] }: WebOptions = {}
 ): Promise<{ results: Result[]; tools: string[]; events: { type: string; payload: unknown }[] }> {
   const llm = scriptedLlm(toolCalls(...calls.map((call, at) => ({ id: `c${at}`, ...call }))), 'done')
   const config = stub(Config, {
@@ -33,7 +35,7 @@ export async function callTools(
   })
   const always = stub(ToolAuthority, { permit: async () => ({ kind: 'run' }), readable: async () => () => true })
   const agent = await startAgent(t, llm, {
-    packs: [config, tools, always, toolsWeb],
+    packs: [config, tools, always, ...packs, toolsWeb],
     config: { 'tools-web': { allow_addresses: ['127.0.0.1'], ...options } }
   })
   await agent.prompt('go')

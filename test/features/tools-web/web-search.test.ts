@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { HostIdentity } from '../../../features/llm/index.ts'
+import { stub } from '../../../kernel/testing.ts'
 import { runWith } from '../../helpers/cli.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { callTools, site } from './scene.ts'
@@ -30,6 +32,27 @@ test('the configured service is asked, and what it finds is shown in blocks', as
   )
   const started = events.find(event => event.type === 'tool.call.started')?.payload as { display?: unknown }
   assert.deepEqual(started.display, { kind: 'search', query: 'how to test' })
+})
+
+test('both services are told which host asks, under the headers of their record; pages are not', async t => {
+  const asked: unknown[] = []
+  const url = await site(t, (req, res) => {
+    asked.push([req.url, req.headers['user-agent'], req.headers['x-svc-device-id'], req.headers['x-svc-platform']])
+    res.writeHead(req.url === '/fetch' ? 500 : 200, { 'content-type': 'text/plain' }).end('[]')
+  })
+  const host = { 'user-agent': 'svc-code/test', 'x-svc-device-id': 'device-1', 'x-svc-platform': 'linux' }
+  const custom_headers = { 'X-Svc-Platform': 'mine' }
+  await callTools(t, [...search, { name: 'FetchURL', args: { url: `${url}/page` } }], {
+    packs: [stub(HostIdentity, { headers: async () => host })],
+    services: { svc_search: { base_url: `${url}/search` }, svc_fetch: { base_url: `${url}/fetch`, custom_headers } }
+  })
+  assert.deepEqual(asked.slice(0, 2).sort(), [
+    ['/fetch', 'svc-code/test', 'device-1', 'mine'],
+    ['/search', 'svc-code/test', 'device-1', 'linux']
+  ])
+  const [path, agent, ...rest] = asked[2] as unknown[]
+  assert.deepEqual([path, ...rest], ['/page', undefined, undefined])
+  assert.match(String(agent), /^svc-code\/\d/)
 })
 
 test('an answer that is none, a refusal and an empty list are told', async t => {
