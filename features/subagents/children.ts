@@ -25,6 +25,8 @@ export interface ChildrenPorts {
   readonly maxAgents: number
   /** One was stopped, which is on record. */
   readonly stopped: (agent: AgentHost) => void
+  /** One is at work, which is on record, too. */
+  readonly begun: (agent: AgentHost, prompt: string) => void
 }
 
 /** Agents at work for others, of a session; by a symbol those that are made. */
@@ -35,7 +37,15 @@ function depthOf(agent: AgentHost): number {
   return parent && parent !== agent ? 1 + depthOf(parent) : 0
 }
 
-export function createChildren({ agents, histories, maxDepth, maxRunning, maxAgents, stopped: hearStopped }: ChildrenPorts): Subagents {
+export function createChildren({
+  agents,
+  histories,
+  maxDepth,
+  maxRunning,
+  maxAgents,
+  stopped: hearStopped,
+  begun: hearBegun
+}: ChildrenPorts): Subagents {
   const record = async (caller: AgentHost, ...records: HistoryRecord[]) => (await histories.of(caller)).append(...records)
 
   const profilesFor: Subagents['profilesFor'] = caller => {
@@ -92,6 +102,7 @@ export function createChildren({ agents, histories, maxDepth, maxRunning, maxAge
       running.add(host.id)
       try {
         await record(caller, started.of({ subagentId }))
+        hearBegun(host, prompt)
         const end = await run(prompt, signal, why)
         if (end.status === 'completed') {
           const usage = end.usage ? { usage: end.usage } : {}

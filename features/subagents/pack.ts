@@ -140,7 +140,10 @@ export default definePack({
     const stopped = (agent: AgentHost) => {
       for (const each of listeners.items()) each.stopped(agent)
     }
-    const subagents = createChildren({ agents, histories, maxDepth, maxRunning, maxAgents, stopped })
+    const begun = (agent: AgentHost, prompt: string) => {
+      for (const each of listeners.items()) each.begun?.(agent, prompt)
+    }
+    const subagents = createChildren({ agents, histories, maxDepth, maxRunning, maxAgents, stopped, begun })
     ctx.provide(Subagents, subagents)
     const pool = () => poolOf(config())
     ctx.contribute(SessionChecks, { name: 'secondary_model', check: () => checkPool(pool(), llm) })

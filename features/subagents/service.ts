@@ -60,16 +60,18 @@ export interface Subagents {
 }
 export const Subagents = serviceToken<Subagents>('subagents')
 
-/** Hears of agents that were stopped: that is on record, and no event for clients. */
+/** Hears of agents what is on record, and no event for clients: that they were stopped, and what they begin with. */
 export interface StoppedSubagentListener {
   readonly name: string
   stopped(agent: AgentHost): void
+  /** It is at work on this, for the first time or again. */
+  begun?(agent: AgentHost, prompt: string): void
 }
 export const StoppedSubagents = extensionPoint<StoppedSubagentListener>(
   'stopped-subagents',
-  { stopped: 'notify' },
+  { stopped: 'notify', begun: 'notify' },
   { name: 'string', stopped: 'function' },
-  { stopped: () => undefined }
+  { stopped: () => undefined, begun: () => undefined }
 )
 
 /** The message is for the model. */

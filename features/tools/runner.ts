@@ -7,7 +7,7 @@ import { type Decided, type DecisionPorts, decideCall, failed, failure } from '.
 import { RepeatSlot, remind } from './repeats.ts'
 import { limitResult } from './result-limit.ts'
 import { type Job, mayAlter, schedule } from './schedule.ts'
-import type { ToolOutcome, ToolReport, ToolRunInput, ToolRunner } from './service.ts'
+import type { MisunderstoodCall, ToolOutcome, ToolReport, ToolRunInput, ToolRunner } from './service.ts'
 import type { ToolResult, ToolUpdate } from './tool.ts'
 
 /** Text of a call whose predecessor in the same response ended the turn. */
@@ -162,9 +162,21 @@ class Batch {
         }
       }
     }
+    if (changes && !context && !this.#input.signal.aborted) this.#tellMisunderstood({ call: parsed.call, args: changes.args, result })
     const limited = await limitResult(finished, parsed.call, { ...this.#ports, dir: this.#input.agent.dir })
     const note = [limited.note, changes?.text, said].filter(Boolean).join(' ')
     return remind({ ...limited, ...(note === '' ? {} : { note }) }, this.#counts.get(parsed.key) ?? 1)
+  }
+
+  #tellMisunderstood(call: Omit<MisunderstoodCall, 'agent'>): void {
+    const { hooks, registry } = this.#ports
+    for (const tap of [...hooks.misunderstood.taps]) {
+      try {
+        tap.fn({ ...call, agent: this.#input.agent })
+      } catch (error) {
+        registry.blameTap(hooks.misunderstood, tap, error)
+      }
+    }
   }
 
   #stop(index: number): void {

@@ -1,5 +1,5 @@
 /** The hooks around a call, who decides about it, and the port the agent uses. */
-import { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
+import { AsyncSeriesBailHook, AsyncSeriesWaterfallHook, SyncHook } from 'tapable'
 import { guardHook, serviceToken } from '../../kernel/index.ts'
 import type { LlmTool, LlmToolCall } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -47,6 +47,14 @@ export interface ToolHooks {
   readonly before: AsyncSeriesBailHook<[ToolCallContext], ToolDenial | ToolRewrite | undefined>
   /** Waterfall on the result of a call that ran or was denied. */
   readonly after: AsyncSeriesWaterfallHook<[ToolResult, ToolCallContext]>
+  /** Notify: a call was refused that was not understood. No such tool, arguments that do not fit it; there is nothing that would have run. */
+  readonly misunderstood: SyncHook<[MisunderstoodCall]>
+}
+
+export interface MisunderstoodCall extends Pick<ToolCallContext, 'call' | 'args'> {
+  readonly agent: AgentHost
+  /** What the model is told. */
+  readonly result: ToolResult
 }
 export const ToolHooks = serviceToken<ToolHooks>('tool-hooks')
 
@@ -54,7 +62,8 @@ export const ToolHooks = serviceToken<ToolHooks>('tool-hooks')
 export function createToolHooks(): ToolHooks {
   return {
     before: guardHook(new AsyncSeriesBailHook(['context'], 'toolCall.before')),
-    after: new AsyncSeriesWaterfallHook(['result', 'context'], 'toolCall.after')
+    after: new AsyncSeriesWaterfallHook(['result', 'context'], 'toolCall.after'),
+    misunderstood: new SyncHook(['call'], 'toolCall.misunderstood')
   }
 }
 

@@ -3,13 +3,17 @@ import { defineSlot, headOf, type PackContext, type Undo } from '../../kernel/in
 import type { TurnHooks } from '../agent/index.ts'
 import type { Origin } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import type { ToolHooks } from '../tools/index.ts'
+import type { MisunderstoodCall, ToolHooks } from '../tools/index.ts'
 import type { HookEvent } from './contract.ts'
 import type { HookRules } from './rules.ts'
 import type { HookRunner } from './runner.ts'
 
 /** Number of the last turn that a Stop hook kept going: it does so once per turn. */
 const StopSlot = defineSlot('stop-hook', (_agent: AgentHost) => ({ turn_id: -1 }))
+/** Arguments of calls, by id, for hooks that hear of the question whether one may run; for a turn at most. */
+export const AskedSlot = defineSlot('hook-asked', (_agent: AgentHost) => new Map<string, Readonly<Record<string, unknown>>>())
+/** Behind every guard. */
+const LAST = 1000
 /** Before the guards that look at what a call would do. */
 const STAGE = -150
 /** Characters of a tool's output that hooks get. */
@@ -32,6 +36,7 @@ const fromUser = (origin: Origin): boolean => origin.kind === 'user' || origin.t
 /** Keeps the taps as the rules are; call it again when these changed. */
 export function keepTapped(ctx: PackContext, { rules, runner, turns, tools }: DecidingPorts): () => void {
   ctx.slot(StopSlot)
+  ctx.slot(AskedSlot)
   const taps = new Map<string, Undo>()
   const keep = (name: string, events: readonly HookEvent[], tap: () => Undo) => {
     const wanted = rules.has(...events)
@@ -39,6 +44,12 @@ export function keepTapped(ctx: PackContext, { rules, runner, turns, tools }: De
     if (wanted) taps.set(name, tap())
     else taps.get(name)?.()
     if (!wanted) taps.delete(name)
+  }
+  const tellUsed = ({ call, args, result: { output, is_error }, agent: { session } }: MisunderstoodCall) => {
+    const tool_output = headOf(typeof output === 'string' ? output : textOf(output), OUTPUT_CHARS)
+    const failed = is_error ? { error: { message: tool_output } } : {}
+    const fields = { tool_name: call.name, tool_input: args, tool_call_id: call.id, tool_output, ...failed }
+    runner.tell({ event: is_error ? 'PostToolUseFailure' : 'PostToolUse', session, subject: call.name, fields })
   }
   return () => {
     keep('prompt', ['UserPromptSubmit'], () =>
@@ -65,16 +76,32 @@ export function keepTapped(ctx: PackContext, { rules, runner, turns, tools }: De
         { stage: STAGE }
       )
     )
+    keep('asked', ['PermissionRequest', 'PermissionResult'], () => {
+      const undo = [
+        ctx.tap(
+          tools.before,
+          async ({ call, args, env }) => {
+            env.agent.get(AskedSlot).set(call.id, args)
+            return undefined
+          },
+          { stage: LAST }
+        ),
+        ctx.tap(tools.after, (result, { call, env }) => {
+          env.agent.peek(AskedSlot)?.delete(call.id)
+          return result
+        })
+      ]
+      return () => {
+        for (const each of undo) each()
+      }
+    })
     keep('after', ['PostToolUse', 'PostToolUseFailure'], () =>
       ctx.tap(tools.after, (result, { call, args, env }) => {
-        const { output, is_error } = result
-        const tool_output = headOf(typeof output === 'string' ? output : textOf(output), OUTPUT_CHARS)
-        const failed = is_error ? { error: { message: tool_output } } : {}
-        const fields = { tool_name: call.name, tool_input: args, tool_call_id: call.id, tool_output, ...failed }
-        runner.tell({ event: is_error ? 'PostToolUseFailure' : 'PostToolUse', session: env.agent.session, subject: call.name, fields })
+        tellUsed({ call, args, result, agent: env.agent })
         return result
       })
     )
+    keep('misunderstood', ['PostToolUseFailure'], () => ctx.tap(tools.misunderstood, tellUsed))
     keep('stop', ['Stop'], () =>
       ctx.tap(turns.shouldContinue, async ({ agent, turn_id, signal }) => {
         const last = agent.get(StopSlot)

@@ -1,16 +1,17 @@
 /** Hooks that only hear of something: which event of the server becomes which event of hooks. */
 import { defineSlot, headOf, type PackContext } from '../../kernel/index.ts'
-import { promptQueued, turnEnded, turnStarted } from '../agent/index.ts'
+import { type Agents, promptQueued, turnEnded, turnStarted } from '../agent/index.ts'
 import { compactionCompleted, compactionStarted } from '../compaction/index.ts'
 import type { Origin } from '../history/index.ts'
 import { approvalRequested, approvalResolved } from '../interactions/index.ts'
-import type { Session, Sessions } from '../sessions/index.ts'
-import { StoppedSubagents, subagentCompleted, subagentFailed, subagentSpawned, subagentStarted } from '../subagents/index.ts'
+import type { Llm } from '../llm/index.ts'
+import type { AgentHost, Session, Sessions } from '../sessions/index.ts'
+import { StoppedSubagents, subagentCompleted, subagentFailed, subagentSpawned } from '../subagents/index.ts'
 import { taskStarted, taskTerminated } from '../tasks/index.ts'
 import type { HookEvent } from './contract.ts'
-import { textOf } from './deciding.ts'
+import { AskedSlot, textOf } from './deciding.ts'
 import type { HookRules } from './rules.ts'
-import type { HookRunner } from './runner.ts'
+import type { HookCall, HookRunner } from './runner.ts'
 
 /** What open approvals are about: their end does not say it. */
 const ApprovalSlot = defineSlot('hook-approvals', (_session: Session) => new Map<string, { readonly tool_name: string }>())
@@ -24,16 +25,21 @@ export interface NoticePorts {
   readonly rules: HookRules
   readonly runner: HookRunner
   readonly sessions: Sessions
+  readonly agents: () => Agents | undefined
+  readonly llm: () => Llm | undefined
 }
 
-export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticePorts): void {
+export function tellHooks(ctx: PackContext, { rules, runner, sessions, agents, llm }: NoticePorts): void {
   ctx.slot(ApprovalSlot)
   ctx.slot(ChildSlot)
   ctx.slot(TriggerSlot)
-  const tell = (event: HookEvent, session_id: string | undefined, subject = '', fields: Readonly<Record<string, unknown>> = {}) => {
+  const tell = (event: HookEvent, session_id: string | undefined, subject = '', fields: HookCall['fields'] = {}) => {
     const session = rules.has(event) && session_id !== undefined ? sessions.loaded(session_id) : undefined
     if (session) runner.tell({ event, session, subject, fields })
   }
+
+  const hostOf = (session_id: string | undefined, agent_id: string | undefined): AgentHost | undefined =>
+    sessions.loaded(session_id ?? '')?.agent(agent_id ?? '')
 
   ctx.on(promptQueued, ({ session_id, payload: { promptId, content, queueLength } }) => {
     const prompt = textOf(content)
@@ -44,6 +50,7 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
     tell('TurnStarted', session_id, origin_kind, { agent_id: subject, turn_id, origin_kind, origin_name, prompt })
   })
   ctx.on(turnEnded, ({ session_id, subject, payload: { turnId: turn_id, reason, error, interruptReason } }) => {
+    hostOf(session_id, subject)?.peek(AskedSlot)?.clear()
     if (interruptReason === 'user_cancelled') tell('Interrupt', session_id, '', { agent_id: subject, turn_id, reason })
     const facts = { agent_id: subject, turn_id, error_type: error?.code ?? interruptReason, error_message: error?.message ?? '' }
     if (reason === 'failed') tell('StopFailure', session_id, String(facts.error_type), facts)
@@ -51,8 +58,10 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
   ctx.on(
     approvalRequested,
     ({ session_id, subject, payload: { approval_id, turn_id, tool_name, tool_call_id, action, tool_input_display } }) => {
-      const facts = { approval_id, agent_id: subject, turn_id, tool_name, tool_call_id, action, display: tool_input_display }
       if (!rules.has('PermissionRequest', 'PermissionResult')) return
+      const tool_input = hostOf(session_id, subject)?.peek(AskedSlot)?.get(tool_call_id)
+      const of = { id: approval_id, approval_id, agent_id: subject, turn_id }
+      const facts = { ...of, tool_name, tool_call_id, tool_input, action, display: tool_input_display }
       sessions
         .loaded(session_id ?? '')
         ?.get(ApprovalSlot)
@@ -64,22 +73,30 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
     const open = sessions.loaded(session_id ?? '')?.peek(ApprovalSlot)
     const facts = open?.get(approval_id)
     open?.delete(approval_id)
-    tell('PermissionResult', session_id, facts?.tool_name, { approval_id, tool_name: '', ...facts, decision, feedback })
+    tell('PermissionResult', session_id, facts?.tool_name, { id: approval_id, approval_id, tool_name: '', ...facts, decision, feedback })
   })
   ctx.on(compactionStarted, ({ session_id, subject, payload: { trigger, instruction = '' } }) => {
     sessions
       .loaded(session_id ?? '')
       ?.get(TriggerSlot)
       .set(subject ?? '', trigger)
-    tell('PreCompact', session_id, trigger, { agent_id: subject, trigger, instruction })
+    const facts = { agent_id: subject, trigger, instruction }
+    const host = hostOf(session_id, subject)
+    const size =
+      host &&
+      agents()
+        ?.of(host)
+        .then(agent => ({ ...facts, token_count: agent.usage().context_tokens }))
+    tell('PreCompact', session_id, trigger, size?.catch(() => facts) ?? facts)
   })
   ctx.on(compactionCompleted, ({ session_id, subject, payload: { result } }) => {
     const trigger = sessions
       .loaded(session_id ?? '')
       ?.peek(TriggerSlot)
       ?.get(subject ?? '')
-    const facts = { trigger, tokens_before: result.tokensBefore, tokens_after: result.tokensAfter }
-    tell('PostCompact', session_id, trigger, { agent_id: subject, ...facts })
+    const { tokensBefore: tokens_before, tokensAfter: tokens_after } = result
+    const facts = { agent_id: subject, trigger, tokens_before, tokens_after, estimated_token_count: tokens_after }
+    tell('PostCompact', session_id, trigger, facts)
   })
   ctx.on(subagentSpawned, ({ session_id, payload: { subagentId: agent_id, subagentName } }) => {
     if (rules.has('SubagentStart', 'SubagentStop'))
@@ -93,10 +110,6 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
       .loaded(session_id ?? '')
       ?.peek(ChildSlot)
       ?.get(agent_id) ?? ''
-  ctx.on(subagentStarted, ({ session_id, payload: { subagentId: agent_id } }) => {
-    const agent_name = nameOf(session_id, agent_id)
-    tell('SubagentStart', session_id, agent_name, { agent_id, agent_name })
-  })
   const childOver = (session_id: string | undefined, agent_id: string, facts: Readonly<Record<string, unknown>>) => {
     const agent_name = nameOf(session_id, agent_id)
     tell('SubagentStop', session_id, agent_name, { agent_id, agent_name, ...facts })
@@ -109,14 +122,21 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
   )
   ctx.contribute(StoppedSubagents, {
     name: ctx.name,
+    begun({ session, id: agent_id }, prompt) {
+      const agent_name = nameOf(session.id, agent_id)
+      tell('SubagentStart', session.id, agent_name, { agent_id, agent_name, prompt })
+    },
     stopped: ({ session, id }) => childOver(session.id, id, { status: 'cancelled', response: '' })
   })
   ctx.on(taskStarted, ({ session_id, payload: { info } }) =>
     tell('TaskStarted', session_id, info.kind, {
       task_id: info.taskId,
       task_kind: info.kind,
+      kind: info.kind,
       description: info.description,
-      detached: info.detached === true
+      status: info.status,
+      detached: info.detached === true,
+      started_at: info.startedAt
     })
   )
   ctx.on(taskTerminated, ({ session_id, subject, payload: { info } }) => {
@@ -126,6 +146,8 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
       notification_type: `task.${info.status}`,
       task_id: info.taskId,
       task_kind: info.kind,
+      source_kind: 'background_task',
+      source_id: info.taskId,
       message: info.description,
       title: `Background task ${info.status}`,
       body: info.description,
@@ -134,12 +156,23 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
     tell('Notification', session_id, facts.notification_type, facts)
   })
 
+  const settingsOf = async (session: Session, facts: Readonly<Record<string, unknown>>) => {
+    const main = session.writable ? session.agent('main') : undefined
+    const settings =
+      main &&
+      (
+        await agents()
+          ?.of(main)
+          .catch(() => undefined)
+      )?.settings()
+    return { ...facts, model: settings?.model ?? llm()?.defaultAlias(), profile: settings?.profile ?? 'agent' }
+  }
   // An archived session is over; it is loaded only to be read.
   const goesOn = ({ state }: Session) => !state.archived
   const begun = (session: Session) => {
     if (!goesOn(session)) return
     const source = session.agents().length === 0 ? 'startup' : 'resume'
-    if (rules.has('SessionStart')) runner.tell({ event: 'SessionStart', session, subject: source, fields: { source } })
+    if (rules.has('SessionStart')) runner.tell({ event: 'SessionStart', session, subject: source, fields: settingsOf(session, { source }) })
   }
   sessions.onLoad(begun)
   sessions.onRestore(begun)

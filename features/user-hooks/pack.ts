@@ -1,7 +1,8 @@
 /** Wires user-hooks: rules of the configuration and of packs, the hooks that decide, and those that hear. */
 import { askEach, definePack } from '../../kernel/index.ts'
-import { TurnHooks } from '../agent/index.ts'
+import { Agents, TurnHooks } from '../agent/index.ts'
 import { Config, hooksSection } from '../config/index.ts'
+import { Llm } from '../llm/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { ToolHooks } from '../tools/index.ts'
 import { Shell } from '../tools-shell/index.ts'
@@ -16,8 +17,8 @@ export default definePack({
   description: "Commands of the user at moments of a session's life",
   area: 'Agent',
   needs: { config: Config, sessions: Sessions, turns: TurnHooks, tools: ToolHooks },
-  optional: { shell: Shell },
-  setup(ctx, { config, sessions, turns, tools, shell }) {
+  optional: { shell: Shell, agents: Agents, llm: Llm },
+  setup(ctx, { config, sessions, turns, tools, shell, agents, llm }) {
     const sources = ctx.collect(HookSources)
     const ofPacks = () =>
       askEach(
@@ -34,7 +35,7 @@ export default definePack({
       retap()
     }
     retap()
-    tellHooks(ctx, { rules, runner, sessions })
+    tellHooks(ctx, { rules, runner, sessions, agents, llm })
     config.onChange(({ fields }) => fields.includes(hooksSection.name) && refresh())
     sources.onChange(refresh)
   }

@@ -18,8 +18,8 @@ export interface HookCall {
   readonly session: Pick<Session, 'id' | 'cwd' | 'state'>
   /** What matchers look at: the tool's name, the prompt. */
   readonly subject?: string
-  /** Facts of the event, snake_case. */
-  readonly fields?: Readonly<Record<string, unknown>>
+  /** Facts of the event, snake_case; a promise where they have to be looked up, which must not reject. */
+  readonly fields?: Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>
   readonly signal?: AbortSignal
 }
 
@@ -102,7 +102,7 @@ export class HookRunner {
       command: rule.command,
       cwd: rule.cwd ?? session.cwd,
       ...(rule.env ? { env: rule.env } : {}),
-      input: `${JSON.stringify({ ...input, ...fields })}\n`,
+      input: `${JSON.stringify({ ...input, ...(await fields) })}\n`,
       timeout_ms: (rule.timeout ?? DEFAULT_TIMEOUT_S) * 1000,
       kill_grace_ms: KILL_GRACE_MS,
       ...(signal ? { signal } : {})

@@ -364,7 +364,8 @@ test('no more agents work at a time than are allowed, none twice, and who names 
     maxDepth: 3,
     maxRunning,
     maxAgents: 9,
-    stopped: () => undefined
+    stopped: () => undefined,
+    begun: () => undefined
   })
   const spec = { caller, profile: { name: 'coder' }, model: {} } as unknown as ChildSpec
   await assert.rejects(createChildren(ports(1)).child(spec), /1 agents are at work in this session already/)

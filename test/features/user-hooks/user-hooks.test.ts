@@ -390,6 +390,31 @@ test('hooks hear of what happens, also of the end of the server', async t => {
   assert.equal(lines.find(({ hook_event_name }) => hook_event_name === 'TurnStarted').origin_kind, 'user')
 })
 
+test('hooks hear of a call that is not understood: no such tool, arguments that do not fit', async t => {
+  const log = join(await freshDir(), 'heard')
+  const events = ['PreToolUse', 'PostToolUse', 'PostToolUseFailure']
+  const calls = toolCalls({ id: 'a', name: 'Nope', args: { x: 1 } }, { id: 'b', name: 'Bash', args: { bogus: 1 } })
+  const agent = await start(
+    t,
+    scriptedLlm(calls, 'done'),
+    events.map(event => ({ event, command: `cat >> ${log}` }))
+  )
+  await agent.prompt('go')
+  await agent.settled(1)
+  await agent.kernel.stop()
+
+  const told = (await heardIn(log)).sort((a, b) => (a.tool_call_id < b.tool_call_id ? -1 : 1))
+  assert.deepEqual(
+    told.map(({ hook_event_name, tool_name, tool_input }) => [hook_event_name, tool_name, tool_input]),
+    [
+      ['PostToolUseFailure', 'Nope', { x: 1 }],
+      ['PostToolUseFailure', 'Bash', { bogus: 1 }]
+    ]
+  )
+  assert.match(told[0].error.message, /Tool not found/)
+  assert.match(told[1].error.message, /Invalid arguments/)
+})
+
 test('a session that was there before is resumed; one that is archived does not begin again', async t => {
   const log = join(await freshDir(), 'heard')
   const home = await freshDir()
@@ -409,7 +434,12 @@ test('a session that was there before is resumed; one that is archived does not 
   await second.kernel.stop()
 
   const told = (await readFile(log, 'utf8')).trimEnd().split('\n')
-  const starts = told.map(line => JSON.parse(line)).map(fact => [fact.session_id, fact.source])
+  const facts = told.map(line => JSON.parse(line))
+  assert.deepEqual(
+    facts.map(({ model, profile }) => [typeof model, profile]),
+    facts.map(() => ['string', 'agent'])
+  )
+  const starts = facts.map(fact => [fact.session_id, fact.source])
   assert.deepEqual(
     starts.filter(([id]) => id === session_id),
     [
@@ -495,6 +525,8 @@ test('hooks hear what is waiting: a prompt behind another one, and a call that i
   assert.deepEqual([told.UserPromptQueued.prompt, told.UserPromptQueued.queue_length], ['then', 1])
   const { agent_id, turn_id, tool_call_id, tool_name, display } = told.PermissionRequest
   assert.deepEqual([agent_id, turn_id, tool_call_id, tool_name, display.command], ['main', 0, 'one', 'Bash', 'echo hi'])
+  for (const facts of [told.PermissionRequest, told.PermissionResult])
+    assert.deepEqual([facts.tool_input, facts.id], [{ command: 'echo hi' }, facts.approval_id])
   const { decision, action } = told.PermissionResult
   assert.deepEqual([decision, action, told.Interrupt.reason], ['cancelled', told.PermissionRequest.action, 'cancelled'])
 })
@@ -545,7 +577,10 @@ test('hooks hear of subagents, tasks and their ends', async t => {
   )
   const { agent_id, title, body, severity } = told.Notification
   assert.deepEqual([agent_id, title, body, severity], ['main', 'Background task completed', 'a look', 'info'])
-  assert.equal(told.TaskStarted.detached, true)
+  assert.equal(told.SubagentStart.prompt, 'look')
+  assert.deepEqual([told.Notification.source_kind, told.Notification.source_id], ['background_task', told.TaskStarted.task_id])
+  const { detached, kind, status, started_at } = told.TaskStarted
+  assert.deepEqual([detached, kind, status, typeof started_at], [true, told.TaskStarted.task_kind, 'running', 'number'])
 })
 
 test('hooks hear that an agent was ended by the abort of the turn that waited for it', async t => {
@@ -588,6 +623,8 @@ test('hooks hear before and after the context is made smaller', async t => {
       ['PostCompact', 'manual', undefined]
     ]
   )
+  assert.ok(lines[0].token_count > 0)
+  assert.equal(lines[1].estimated_token_count, lines[1].tokens_after)
 })
 
 test('an abort of the session while a hook is asked ends the prompt that it is asked about', async t => {
