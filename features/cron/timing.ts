@@ -115,29 +115,53 @@ export function inWords(cron: string, recurring: boolean): string {
 }
 
 function wordsOf([minute = '', hour = '', day = '', month = '', weekday = '']: readonly string[]): string | undefined {
-  const isNumber = (text: string) => /^\d+$/.test(text)
-  const step = (text: string) => /^\*\/(\d+)$/.exec(text)?.[1]
   const anyDay = day === '*' && month === '*' && weekday === '*'
+  const minutes = listed(minute, plain)
+  const many = /\D/.test(minute) ? 'minutes' : 'minute'
   if (anyDay && hour === '*') {
     if (minute === '*') return 'every minute'
-    if (step(minute)) return `every ${step(minute)} minutes`
-    return isNumber(minute) ? `every hour at minute ${Number(minute)}` : undefined
+    if (stepOf(minute)) return `every ${stepOf(minute)} minutes`
+    return minutes && `every hour at ${many} ${minutes}`
   }
-  if (anyDay && step(hour) && isNumber(minute)) return `every ${step(hour)} hours at minute ${Number(minute)}`
-  if (!isNumber(minute) || !isNumber(hour)) return undefined
-  const time = `at ${hour.padStart(2, '0')}:${minute.padStart(2, '0')}`
-  if (anyDay) return `every day ${time}`
-  if (day === '*' && month === '*') {
-    if (weekday === '1-5') return `Monday to Friday ${time}`
-    return /^[0-7](?:,[0-7])*$/.test(weekday)
-      ? `every ${weekday
-          .split(',')
-          .map(each => days[Number(each)])
-          .join(', ')} ${time}`
-      : undefined
+  if (anyDay && stepOf(hour)) return minutes && `every ${stepOf(hour)} hours at ${many} ${minutes}`
+  const dates = datesOf(day, month, weekday)
+  const times = timesOf(minute, hour)
+  return dates && times && `${dates} ${times}`
+}
+
+function timesOf(minute: string, hour: string): string | undefined {
+  const clock = (h: string, m: string) => `${h.padStart(2, '0')}:${m.padStart(2, '0')}`
+  const [, from, to] = /^(\d+)-(\d+)$/.exec(hour) ?? []
+  if (from && to && plain(minute)) return `hourly from ${clock(from, minute)} to ${clock(to, minute)}`
+  if (![minute, hour].every(each => /^\d+(?:,\d+)*$/.test(each))) return undefined
+  return `at ${hour
+    .split(',')
+    .flatMap(h => minute.split(',').map(m => clock(h, m)))
+    .join(', ')}`
+}
+
+function datesOf(day: string, month: string, weekday: string): string | undefined {
+  const inMonths = listed(month, text => months[Number(text) - 1] ?? months.find(name => isShort(text, name)))
+  const onDays = listed(weekday, text => days[Number(text)] ?? days.find(name => isShort(text, name)))
+  if (day === '*') {
+    const each = weekday === '*' ? 'every day' : onDays && (/^\w+-\w+$/.test(weekday) ? onDays : `every ${onDays}`)
+    return month === '*' ? each : each && inMonths && `${each} in ${inMonths}`
   }
-  if (weekday !== '*' || !isNumber(day)) return undefined
-  if (month === '*') return `on day ${Number(day)} of every month ${time}`
-  const name = months[Number(month) - 1]
-  return name ? `on ${Number(day)} ${name} ${time}` : undefined
+  const numbers = weekday === '*' ? listed(day, plain) : undefined
+  if (numbers === undefined) return undefined
+  if (month !== '*' && plain(day)) return inMonths && `on ${numbers} ${inMonths}`
+  const of = month === '*' ? 'every month' : inMonths
+  return of && `on ${plain(day) ? 'day' : 'days'} ${numbers} of ${of}`
+}
+
+const stepOf = (text: string) => /^\*\/(\d+)$/.exec(text)?.[1]
+const plain = (text: string) => (/^\d+$/.test(text) ? String(Number(text)) : undefined)
+const isShort = (text: string, name: string) => name.slice(0, 3).toLowerCase() === text.toLowerCase()
+
+/** A list of numbers, names and ranges, each as `named` says it; undefined for what it has no word for. */
+function listed(field: string, named: (text: string) => string | undefined): string | undefined {
+  const items = field.split(',').map(item => item.split('-').map(named))
+  return items.every(ends => ends.length <= 2 && ends.every(end => end !== undefined))
+    ? items.map(ends => ends.join(' to ')).join(', ')
+    : undefined
 }

@@ -395,7 +395,19 @@ test('patterns in words', async () => {
     ['0 9 1 * *', 'on day 1 of every month at 09:00'],
     ['0 9 24 12 *', 'on 24 December at 09:00'],
     ['* */2 * * *', 'by the pattern * */2 * * *'],
-    ['0 9 * jan mon', 'by the pattern 0 9 * jan mon']
+    ['15,45 * * * *', 'every hour at minutes 15, 45'],
+    ['10-20 * * * *', 'every hour at minutes 10 to 20'],
+    ['30 9 * * MON', 'every Monday at 09:30'],
+    ['0 9 * * MON-FRI', 'Monday to Friday at 09:00'],
+    ['0 9 * * 1-3,sat', 'every Monday to Wednesday, Saturday at 09:00'],
+    ['0 9,17 * * *', 'every day at 09:00, 17:00'],
+    ['30 9-17 * * 1-5', 'Monday to Friday hourly from 09:30 to 17:30'],
+    ['0 9 1,15 * *', 'on days 1, 15 of every month at 09:00'],
+    ['0 9 1 6-8 *', 'on 1 June to August at 09:00'],
+    ['0 9 * 6-8 *', 'every day in June to August at 09:00'],
+    ['0 9 * jan mon', 'every Monday in January at 09:00'],
+    ['0 9 1 * 1', 'by the pattern 0 9 1 * 1'],
+    ['*/15 9-17 * * 1-5', 'by the pattern */15 9-17 * * 1-5']
   ]
   for (const [cron, words] of rows) {
     assert.equal(await problemOf(cron, new Date(at('08:00:00'))), undefined, cron)
