@@ -54,7 +54,9 @@ export async function unzip(file: string, into: string, signal: AbortSignal, lim
     for await (const entry of zip.eachEntry()) {
       signal.throwIfAborted()
       room.entry()
-      await write(zip, entry, into, room, signal)
+      await write(zip, entry, into, room, signal).catch(error => {
+        throw named(error, entry)
+      })
     }
     return zip.comment
   } catch (error) {
@@ -63,6 +65,16 @@ export async function unzip(file: string, into: string, signal: AbortSignal, lim
   } finally {
     zip.close()
   }
+}
+
+/** What the disk refuses names the place of the unpacking: people are told the entry. */
+function named(error: NodeJS.ErrnoException, { fileName }: Entry): Error {
+  if (error.syscall === undefined) return error
+  const twice = ['EEXIST', 'EISDIR', 'ENOTDIR'].includes(error.code ?? '')
+  const name = headOf(fileName, 200)
+  return new UnpackProblem(twice ? `the archive holds ${name} twice` : `the archive cannot be unpacked: ${name}: ${error.code}`, {
+    cause: error
+  })
 }
 
 async function write(zip: ZipFile, entry: Entry, into: string, room: Room, signal: AbortSignal): Promise<void> {

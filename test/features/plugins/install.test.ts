@@ -205,6 +205,13 @@ test('a repository is taken at its pinned ref, at its newest release, or at its 
   assert.deepEqual([missing.code, /HTTP 404/.test(JSON.stringify(missing.details))], [40001, true])
 })
 
+test('an archive that holds a name twice is refused with that name, not with where it was being unpacked', async t => {
+  const [web, scene] = [await host(t), await start(t)]
+  web.serve['/a.zip'] = await archive({ ...manifest('twice'), a1: 'x' }, '', zip => zip.addBuffer(Buffer.from('y'), 'a1'))
+  const { code, msg } = await scene.install(`${web.url}/a.zip`)
+  assert.deepEqual([code, msg.includes('the archive holds a1 twice'), msg.includes(scene.home)], [40001, true, false], msg)
+})
+
 test('hostile archives are refused and write nothing outside', async t => {
   const scene = await start(t)
   const web = await host(t)
