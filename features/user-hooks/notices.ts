@@ -75,19 +75,21 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions, agents, l
     open?.delete(approval_id)
     tell('PermissionResult', session_id, facts?.tool_name, { id: approval_id, approval_id, tool_name: '', ...facts, decision, feedback })
   })
+  const sizeOf = async (host: AgentHost | undefined, facts: Readonly<Record<string, unknown>>) => {
+    const agent =
+      host &&
+      (await agents()
+        ?.of(host)
+        .catch(() => undefined))
+    return { ...facts, token_count: agent?.usage().context_tokens }
+  }
   ctx.on(compactionStarted, ({ session_id, subject, payload: { trigger, instruction = '' } }) => {
     sessions
       .loaded(session_id ?? '')
       ?.get(TriggerSlot)
       .set(subject ?? '', trigger)
-    const facts = { agent_id: subject, trigger, instruction }
-    const host = hostOf(session_id, subject)
-    const size =
-      host &&
-      agents()
-        ?.of(host)
-        .then(agent => ({ ...facts, token_count: agent.usage().context_tokens }))
-    tell('PreCompact', session_id, trigger, size?.catch(() => facts) ?? facts)
+    if (rules.has('PreCompact'))
+      tell('PreCompact', session_id, trigger, sizeOf(hostOf(session_id, subject), { agent_id: subject, trigger, instruction }))
   })
   ctx.on(compactionCompleted, ({ session_id, subject, payload: { result } }) => {
     const trigger = sessions
