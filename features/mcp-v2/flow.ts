@@ -41,6 +41,7 @@ export class Flow {
   readonly #ended: () => void
   #server: Server | undefined
   #idle: NodeJS.Timeout | undefined
+  #over = false
   #redirect = ''
   #verifier = ''
   #client: OAuthClientInformationMixed | undefined
@@ -63,6 +64,7 @@ export class Flow {
   /** Resolves with the address for the browser; undefined: the server gave tokens without one. */
   async begin(): Promise<string> {
     await this.#listen()
+    if (this.#over) this.#close() // the end came before there was anything to close
     this.touch()
     let address: URL | undefined
     const own = {
@@ -79,16 +81,23 @@ export class Flow {
   /** Somebody waits, or has asked. */
   touch(): void {
     clearTimeout(this.#idle)
+    if (this.#over) return
     this.#idle = setTimeout(() => this.end('nobody waited for the login any more'), this.#ports.idleMs)
     this.#idle.unref()
   }
 
   end(problem?: string): void {
+    if (this.#over) return
+    this.#over = true
     clearTimeout(this.#idle)
-    this.#server?.close()
-    this.#server?.closeAllConnections()
+    this.#close()
     this.#settle(problem)
     this.#ended()
+  }
+
+  #close(): void {
+    this.#server?.close()
+    this.#server?.closeAllConnections()
   }
 
   async #listen(): Promise<void> {

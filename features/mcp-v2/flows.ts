@@ -51,7 +51,7 @@ export class Flows {
     flow.touch()
     const problem = await untilAborted(waitAtMost(flow.outcome, timeoutMs), signal)
     if (problem === late) this.cancel(flowId)
-    this.#byId.delete(flowId)
+    else this.#forget(flowId, flow)
     if (problem === late) throw new AppError(OauthFailed, { message: 'the login was not finished in time' })
     if (problem !== undefined) throw new AppError(OauthFailed, { message: problem })
   }
@@ -74,14 +74,18 @@ export class Flows {
     flow.ids.delete(flowId)
   }
 
+  /** Its end can be asked for until somebody has, or as long as a flow may be idle; the flow itself is kept by those who may ask alone. */
+  #forgetLater(ids: ReadonlySet<string>): void {
+    const forget = setTimeout(() => {
+      for (const id of ids) this.#byId.delete(id)
+    }, this.#ports.idleMs)
+    forget.unref()
+  }
+
   #start(key: string, entry: Entry) {
     const flow = new Flow(entry, this.#ports, () => {
       if (this.#byServer.get(key)?.flow === flow) this.#byServer.delete(key)
-      // Its end can be asked for until somebody has, or as long as a flow may be idle.
-      const forget = setTimeout(() => {
-        for (const id of flow.ids) this.#byId.delete(id)
-      }, this.#ports.idleMs)
-      forget.unref()
+      this.#forgetLater(flow.ids)
     })
     const started = { flow, address: flow.begin() }
     started.address.catch(() => undefined) // whoever began it hears of it

@@ -4,6 +4,9 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Entry } from '../../../features/mcp/index.ts'
+import type { CredentialBook } from '../../../features/mcp-v2/credentials.ts'
+import { Flows } from '../../../features/mcp-v2/flows.ts'
 import {
   addManaged,
   beginAuth,
@@ -16,6 +19,7 @@ import {
 import mcpV2 from '../../../features/mcp-v2/pack.ts'
 import { definePack, type Pack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
+import { keptOf } from '../../helpers/collected.ts'
 import { latch } from '../../helpers/latch.ts'
 import { start as startMcp, stdio } from '../mcp/scene.ts'
 import { browse, type Guarded, guarded } from './authorization.ts'
@@ -296,4 +300,25 @@ test('the model can begin the login itself, and the user gets the address', asyn
   const [result] = await turn
   assert.match(String(result?.output), /Signed in at site/)
   assert.equal((await scene.run(['mcp__site__echo', { text: 'x' }]))[0]?.output, 'guarded says x')
+})
+
+test('of a login that is over nothing is kept once its end was told, or it was given up, or it did not begin', async t => {
+  const site = await guarded(t)
+  const book = { accessToken: async () => undefined } as unknown as CredentialBook
+  const ports = { book, fetch, idleMs: 900_000, isThere: async () => false, authorized: () => {} }
+  let made = 0
+  const flows = new Flows({ ...ports, newId: () => `${made++}` })
+  const over = async (url: string, end: (flowId: string, authorizationUrl: string) => unknown) => {
+    const entry = { name: `site-${made}`, source: 'user', config: { transport: 'http', url } } as unknown as Entry
+    const begun = await flows.begin(entry).catch(() => undefined)
+    if (begun?.status === 'authorization-required') await end(begun.flowId, begun.authorizationUrl)
+    return new WeakRef(entry)
+  }
+  const told = await over(site.url, async (flowId, authorizationUrl) => {
+    assert.match(await browse(authorizationUrl), /The login failed/)
+    await assert.rejects(flows.complete(flowId, 60_000, new AbortController().signal), /removed meanwhile/)
+  })
+  const givenUp = await over(site.url, flowId => flows.cancel(flowId))
+  const neverBegun = await over('http://127.0.0.1:1/', () => assert.fail('nobody is there'))
+  assert.equal(await keptOf([told, givenUp, neverBegun]), 0)
 })
