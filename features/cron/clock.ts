@@ -9,6 +9,7 @@ export interface ClockPorts {
   readonly interval: () => number | undefined
   /** A session is due. Answers when to look again if its own announcement does not say, ms from now; `gone`: there is none of this id. */
   readonly look: (session_id: string) => Promise<number | 'gone'>
+  readonly isGone: (session_id: string) => Promise<boolean>
 }
 
 export class Clock {
@@ -26,9 +27,16 @@ export class Clock {
   async load(): Promise<void> {
     for (const id of await this.#ports.store.ids()) {
       const known = await this.#ports.store.get(id)
-      if (known && !this.#due.has(id)) this.#due.set(id, known.due)
+      if (!known || this.#due.has(id)) continue
+      this.#due.set(id, known.due)
+      await this.forgetGone(id)
     }
     this.#arm()
+  }
+
+  /** What a deleted session would be due for may be years away. */
+  async forgetGone(session_id: string): Promise<void> {
+    if (this.#due.has(session_id) && (await this.#ports.isGone(session_id))) await this.set(session_id, undefined)
   }
 
   /** The next time of a session, ms; undefined: it has no job. Never rejects. */

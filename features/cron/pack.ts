@@ -3,7 +3,7 @@ import { definePack, defineSlot, SessionMoved } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Histories, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
-import { type AgentHost, Sessions } from '../sessions/index.ts'
+import { type AgentHost, Sessions, sessionArchived } from '../sessions/index.ts'
 import { ToolPolicies, Tools } from '../tools/index.ts'
 import { Clock } from './clock.ts'
 import { type CronOrigin, cronFired, cronSection, dueStore } from './contract.ts'
@@ -44,6 +44,7 @@ export default definePack({
       log: ctx.log,
       store: ctx.store(dueStore),
       interval,
+      isGone: async session_id => (await sessions.state(session_id)) === undefined,
       async look(session_id) {
         const state = await sessions.state(session_id)
         if (!state) return 'gone'
@@ -89,6 +90,7 @@ export default definePack({
       const main = session.agent('main')
       if (main && session.writable) await (await tableOf(main)).announce()
     })
+    ctx.on(sessionArchived, ({ payload: { sessionId } }) => ctx.background(() => clock.forgetGone(sessionId)))
     ctx.tap(ctx.hooks.started, () => ctx.background(() => clock.load()))
     ctx.tap(ctx.hooks.stopping, () => clock.stop())
   }

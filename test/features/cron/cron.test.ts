@@ -8,7 +8,7 @@ import { firedRecord } from '../../../features/cron/records.ts'
 import { CronTable } from '../../../features/cron/table.ts'
 import { inWords, nextDue, passedAt, problemOf } from '../../../features/cron/timing.ts'
 import type { History } from '../../../features/history/index.ts'
-import { type AgentHost, archiveSession, restoreSession } from '../../../features/sessions/index.ts'
+import { type AgentHost, archiveSession, deleteSession, restoreSession } from '../../../features/sessions/index.ts'
 import { listTools } from '../../../features/tools/index.ts'
 import tools from '../../../features/tools/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
@@ -242,8 +242,23 @@ test('a job is made when the next server would also know when it is due', async 
   assert.equal((await job)?.job_id, 'job')
 })
 
-test('a session that is gone is looked at once, and forgotten on disk, too', { timeout: 10_000 }, async t => {
-  const due = new Map([['gone', { due: 1 }]])
+test('with a session goes what it would be due for, in memory and on disk, however far away that is', { timeout: 10_000 }, async t => {
+  const clock = { ms: at('08:00:30') }
+  const scene = await start(t, clock, [create({ cron: '0 0 1 1 *', prompt: 'new year' }), 'ok'])
+  await scene.prompt('go')
+  await scene.settled(1)
+  assert.equal((await scene.dues()).length, 1)
+  assert.equal((await scene.call(deleteSession, { params: scene.params })).code, 0)
+  while ((await scene.dues()).length > 0) await new Promise(setImmediate)
+})
+
+test('a session that is gone is looked at once, and forgotten on disk, too; of one that went before the start nothing waits for its time', {
+  timeout: 10_000
+}, async t => {
+  const due = new Map([
+    ['gone', { due: 1 }],
+    ['long gone', { due: 1e13 }]
+  ])
   const store = { ids: async () => [...due.keys()], get: async (id: string) => due.get(id), delete: async (id: string) => due.delete(id) }
   const looked: string[] = []
   const clock = new DueClock({
@@ -251,6 +266,7 @@ test('a session that is gone is looked at once, and forgotten on disk, too', { t
     log: silent,
     store: store as unknown as ConstructorParameters<typeof DueClock>[0]['store'],
     interval: () => 1,
+    isGone: async id => id === 'long gone',
     async look(id) {
       looked.push(id)
       return 'gone'
