@@ -4,7 +4,7 @@ import { type Accounts, askEach, type Contribution, homeOfUser, type Logger, loo
 import { configuredDir, projectRoot } from '../workspaces/index.ts'
 import { builtinSkills } from './builtin.ts'
 import type { Skill, SkillOrigin, SkillSource } from './service.ts'
-import { readSkill, type Scan, scanSkills } from './skill-files.ts'
+import { note, readSkill, type Scan, scanSkills } from './skill-files.ts'
 
 export interface CatalogPorts {
   /** The server's home. */
@@ -21,9 +21,7 @@ export interface CatalogPorts {
 
 interface Found {
   readonly skills: readonly Skill[]
-  /** Changes when a scan may find something else. */
-  readonly stamp: string
-  readonly visited: readonly string[]
+  readonly visited: Scan['visited']
 }
 
 /** Working directories that are remembered. */
@@ -48,8 +46,9 @@ export class SkillCatalog {
     const key = JSON.stringify([levels, this.#ports.settings().builtin])
     const known = this.#found.get(key)
     if (known) {
-      const { skills, stamp, visited } = await known
-      if ((await stampOf(visited)) === stamp) return skills
+      const { skills, visited } = await known
+      const stamps = await stampsAt([...visited.keys()])
+      if ([...visited.values()].every((stamp, at) => stamp === stamps[at])) return skills
     }
     const search = this.#search(levels)
     this.#found.delete(key)
@@ -100,7 +99,7 @@ export class SkillCatalog {
 
   async #search(levels: readonly (readonly Place[])[]): Promise<Found> {
     const byName = new Map<string, Skill>()
-    const visited: string[] = []
+    const visited = new Map<string, string>()
     const add = (skill: Skill) => {
       const key = skill.name.toLowerCase()
       if (!byName.has(key)) byName.set(key, skill)
@@ -109,25 +108,23 @@ export class SkillCatalog {
       const scan = file ? await single(path, origin, this.#ports.home, command) : await scanSkills(path, origin, this.#ports.home)
       for (const skill of scan.skills) add(skill)
       for (const problem of scan.problems) this.#ports.log.warn(problem, 'a skill is not used')
-      visited.push(...scan.visited)
+      for (const [place, stamp] of scan.visited) if (!visited.has(place)) visited.set(place, stamp)
     }
     if (this.#ports.settings().builtin) for (const skill of builtinSkills) add(skill)
     const skills = [...byName.values()].sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1))
-    return { skills, visited, stamp: await stampOf(visited) }
+    return { skills, visited }
   }
 }
 
 /** A file that is one skill. */
 async function single(path: string, origin: SkillOrigin, home: string, command?: Skill['command']): Promise<Scan> {
+  const scan: Scan = { skills: [], visited: new Map(), problems: [] }
+  for (const place of [path, dirname(path)]) await note(scan, place)
   try {
     const skill = await readSkill(path, origin, home, { named: command && `${command.plugin_id}:${command.name}` })
     const called = command && { type: 'flow' as const, command }
-    return { skills: [{ ...skill, ...called }], visited: [path, dirname(path)], problems: [] }
+    return { ...scan, skills: [{ ...skill, ...called }] }
   } catch (error) {
-    return { skills: [], visited: [path], problems: [{ file: path, reason: error instanceof Error ? error.message : String(error) }] }
+    return { ...scan, problems: [{ file: path, reason: error instanceof Error ? error.message : String(error) }] }
   }
-}
-
-async function stampOf(paths: readonly string[]): Promise<string> {
-  return (await stampsAt(paths)).join('\n')
 }

@@ -1,7 +1,7 @@
 /** Skills in files: `<name>/SKILL.md` with front matter, or a flat `<name>.md` at the top of a directory of skills. */
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { headOf, readBounded } from '../../kernel/index.ts'
+import { headOf, readBounded, stampAt } from '../../kernel/index.ts'
 import { leadsOffLimits } from '../tools/index.ts'
 import { fieldOf, frontMatter } from '../workspaces/index.ts'
 import { type Skill, type SkillOrigin, type SkillType, skillTypes } from './service.ts'
@@ -16,15 +16,15 @@ const flatDescription = 240
 /** What a scan found, and by which places another one could find more. */
 export interface Scan {
   readonly skills: Skill[]
-  /** Every directory and file that was looked at, absolute. */
-  readonly visited: string[]
+  /** Every directory and file that was looked at, absolute, with its stamp from before that: what changes meanwhile shows in the next one. */
+  readonly visited: Map<string, string>
   /** Files that are no skills although they are meant to be. */
   readonly problems: { readonly file: string; readonly reason: string }[]
 }
 
 /** Skills of one directory. Sorted; entries that begin with a dot and `node_modules` are skipped; links are followed. `home`: the server's. */
 export async function scanSkills(root: string, origin: SkillOrigin, home: string): Promise<Scan> {
-  const scan: Scan = { skills: [], visited: [], problems: [] }
+  const scan: Scan = { skills: [], visited: new Map(), problems: [] }
   const left = { directories: maxDirectories }
   const seen = new Set([await realOf(root)])
   await visit(root, { scan, origin, home, left, seen, depth: 0 })
@@ -52,7 +52,7 @@ interface Place {
 async function visit(dir: string, place: Place): Promise<void> {
   const { scan, origin, home, left, seen, depth, parent } = place
   if (--left.directories < 0) return
-  scan.visited.push(dir)
+  await note(scan, dir)
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => []) // most of these directories are not there
   const names = entries
     .filter(entry => !entry.name.startsWith('.') && entry.name !== 'node_modules')
@@ -62,19 +62,16 @@ async function visit(dir: string, place: Place): Promise<void> {
     if (scan.skills.length >= maxSkills || depth >= maxDepth || left.directories < 0) break
     if (!entry.isDirectory() && !entry.isSymbolicLink()) continue
     const below = join(dir, entry.name)
+    await note(scan, below) // where a link leads that is not followed, too
     if (!(await stat(below).catch(() => undefined))?.isDirectory()) continue // a link to a file, or to nothing
     const real = await realOf(below)
-    if (seen.has(real)) {
-      scan.visited.push(below) // another look sees when it leads elsewhere
-      continue
-    }
+    if (seen.has(real)) continue
     seen.add(real)
     inDirectories.add(entry.name)
     const file = join(below, 'SKILL.md')
     const skill = await attempt(file, scan, () => readSkill(file, origin, home, { parent }))
     if (skill === undefined) await visit(below, { ...place, depth: depth + 1 })
     else if (skill !== 'broken') {
-      scan.visited.push(below)
       scan.skills.push(skill)
       if (skill.has_sub_skills) await visit(below, { ...place, depth: depth + 1, parent: skill.name })
     }
@@ -88,16 +85,22 @@ async function visit(dir: string, place: Place): Promise<void> {
   }
 }
 
+/** The first stamp counts. */
+export async function note({ visited }: Pick<Scan, 'visited'>, path: string): Promise<void> {
+  if (!visited.has(path)) visited.set(path, await stampAt(path))
+}
+
 /** Undefined: there is no such file. */
-async function attempt(file: string, { visited, problems }: Scan, read: () => Promise<Skill>): Promise<Skill | 'broken' | undefined> {
+async function attempt(file: string, scan: Scan, read: () => Promise<Skill>): Promise<Skill | 'broken' | undefined> {
+  await note(scan, file)
   try {
-    const skill = await read()
-    visited.push(file)
-    return skill
+    return await read()
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
-    visited.push(file)
-    problems.push({ file, reason: error instanceof Error ? error.message : String(error) })
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) {
+      scan.visited.delete(file) // its directory tells when it comes
+      return undefined
+    }
+    scan.problems.push({ file, reason: error instanceof Error ? error.message : String(error) })
     return 'broken'
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -12,6 +12,7 @@ import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
+import { SkillCatalog } from '../../../features/skills/catalog.ts'
 import { activateSkill, listSessionSkills, listWorkspaceSkills, SkillSources } from '../../../features/skills/index.ts'
 import skills from '../../../features/skills/pack.ts'
 import { scanSkills } from '../../../features/skills/skill-files.ts'
@@ -20,7 +21,7 @@ import { readTranscript, readUserMessages } from '../../../features/transcript/i
 import transcript from '../../../features/transcript/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
-import { definePack, type Pack } from '../../../kernel/index.ts'
+import { type Accounts, definePack, type Logger, type Pack } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
@@ -153,7 +154,28 @@ test('a directory to which links lead again is looked through once', async () =>
   await symlink(join(root, 'b'), join(root, 'again'))
   const { skills: found, visited } = await scanSkills(root, origin, await freshDir())
   assert.deepEqual(found.map(({ name }) => name).sort(), ['a', 'b'])
-  assert.ok(visited.length < 10, visited.join('\n'))
+  assert.ok(visited.size < 10, [...visited.keys()].join('\n'))
+})
+
+test('a skill that comes while its directory is looked through is found by the next look', async () => {
+  const cwd = await freshDir()
+  const dir = join(cwd, '.svc-code', 'skills')
+  await mkdir(join(dir, 'broken'), { recursive: true })
+  await writeFile(join(dir, 'broken', 'SKILL.md'), 'nothing of what a skill needs')
+  const looked = () => writeFileSync(join(dir, 'late.md'), front('late')) // told of what is broken, behind the look at its directory
+  const catalog = new SkillCatalog({
+    home: await freshDir(),
+    userHome: await freshDir(),
+    log: { warn: looked } as unknown as Logger,
+    settings: () => ({ extra: [], merge: true, builtin: false }),
+    sources: () => [],
+    accounts: {} as Accounts
+  })
+  assert.deepEqual(await catalog.list(cwd), [])
+  assert.deepEqual(
+    (await catalog.list(cwd)).map(({ name }) => name),
+    ['late']
+  )
 })
 
 test('a link is no skill when it leads to a file that is off limits for tools', async t => {
