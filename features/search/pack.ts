@@ -1,8 +1,9 @@
 /** Wires search: the route, and which sessions may have changed in this process. */
 import { definePack, Type } from '../../kernel/index.ts'
-import { Sessions } from '../sessions/index.ts'
+import { Sessions, sessionArchived } from '../sessions/index.ts'
 import { searchAll } from './contract.ts'
 import { Searcher } from './searcher.ts'
+import { removeSnapshot, snapshotOf } from './snapshot.ts'
 
 /** Sessions that were archived or deleted since the last search; beyond, the next look at all of them tells. */
 const maxTouched = 1000
@@ -22,6 +23,12 @@ export default definePack({
     sessions.onArchive(session => {
       if (gone.size < maxTouched) gone.add(session.id)
     })
+    // It may be long until the next search, which would find what is left.
+    ctx.on(sessionArchived, ({ payload: { sessionId } }) =>
+      ctx.background(async () => {
+        if (!(await sessions.state(sessionId))) await removeSnapshot(snapshotOf(ctx.home, sessionId)).catch(() => undefined)
+      })
+    )
     ctx.route(searchAll, async ({ body, signal }) => {
       const { session_id } = body.container ?? {}
       const live = session_id !== undefined && sessions.loaded(session_id) !== undefined

@@ -1,6 +1,7 @@
 /** What is known of one session, on disk: lines of documents and, behind them, how far its journals were read. The journals are the truth: what is damaged is thrown away. */
 import { constants } from 'node:fs'
 import { appendFile, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { replaceFile } from '../../kernel/index.ts'
 import type { Role } from './corpus.ts'
 import type { Cursor, Found } from './journal.ts'
@@ -8,6 +9,8 @@ import type { Cursor, Found } from './journal.ts'
 const version = 1
 /** A pipe in place of a snapshot is empty, and keeps nobody waiting. */
 const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
+
+export const snapshotOf = (home: string, session_id: string): string => join(home, 'search', `${session_id}.jsonl`)
 
 export type Change = { readonly agent_id: string } & Found
 export type Cursors = Readonly<Record<string, Cursor>>

@@ -292,6 +292,20 @@ test('a snapshot that cannot be removed keeps no search from its answer', async 
   assert.deepEqual((await find({ query: 'fig' })).items, [])
 })
 
+test('with a deleted session goes what the index has of it on disk, also when nobody searches any more', { timeout: 30_000 }, async t => {
+  const home = await freshDir()
+  const { find, turn, call, session, session_id } = await start(t, { home })
+  await turn('the only quince')
+  const other = await session('one more')
+  await turn('another quince', other)
+  assert.equal((await find({ query: 'quince', role: 'user' })).items.length, 2)
+  const kept = async () => (await readdir(join(home, 'search'))).filter(name => name.endsWith('.jsonl')).sort()
+  assert.deepEqual(await kept(), [`${session_id}.jsonl`, `${other}.jsonl`].sort())
+  await call(deleteSession, { params: { session_id } })
+  while ((await kept()).includes(`${session_id}.jsonl`)) await new Promise(setImmediate)
+  assert.deepEqual(await kept(), [`${other}.jsonl`])
+})
+
 test('a snippet is a piece of the text as it was written, whatever is equal to its characters', async t => {
   const written = `${'Ａlso … ½ ﬁne™ e\u0301t E\u0301 '.repeat(12)}the Needle ${'İn … ﬁne '.repeat(20)}`
   const { turn, texts, session_id } = await start(t)
