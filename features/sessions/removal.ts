@@ -3,11 +3,11 @@
  * more; then its journal of events and the directory itself are deleted. What a crash leaves of that goes at the next start.
  */
 import { randomBytes } from 'node:crypto'
-import { rename, rm, rmdir } from 'node:fs/promises'
+import { rename, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { AppError, type Logger, PersistenceFailed, type Streams } from '../../kernel/index.ts'
+import { AppError, type Logger, PersistenceFailed, type Streams, yieldToLoop } from '../../kernel/index.ts'
 import { SessionMissing } from './contract.ts'
-import { names } from './disk.ts'
+import { isSessionId, names, stateStamp } from './disk.ts'
 
 const removedForm = /^\.removed-(session_[A-Za-z0-9_-]{1,128})-[0-9a-f]{12}$/
 
@@ -42,14 +42,25 @@ async function removeEmpty(dir: string): Promise<void> {
 /** Deletes what a process that died has left of removals. */
 export async function discardLeft(root: string, streams: Pick<Streams, 'remove'>, log: Logger): Promise<void> {
   for (const workspace of await names(root)) {
-    const found = await names(join(root, workspace))
-    if (found.length === 0) await removeEmpty(join(root, workspace))
-    for (const name of found) {
+    for (const name of await names(join(root, workspace))) {
+      const others = yieldToLoop()
+      if (others) await others
+      if (isSessionId(name) && stateStamp(root, workspace, name) === '') await removeUnbegun(join(root, workspace, name))
       const id = removedForm.exec(name)?.[1]
       if (id === undefined) continue
       await discard(join(root, workspace, name), id, streams).catch(err =>
         log.warn({ err, session_id: id }, 'the rest of a deleted session could not be removed')
       )
     }
+    await removeEmpty(join(root, workspace))
   }
+}
+
+/** Whoever makes one right now is done long before. */
+const unbegunMs = 60 * 60 * 1000
+
+/** Nothing came into the directory of a session before its process died. */
+async function removeUnbegun(dir: string): Promise<void> {
+  const found = await stat(dir).catch(() => undefined)
+  if (found && Date.now() - found.mtimeMs > unbegunMs) await removeEmpty(dir)
 }

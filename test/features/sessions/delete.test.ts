@@ -1,6 +1,6 @@
 /** DELETE of a session: both trees go, for every process, and nothing brings them back. */
 import assert from 'node:assert/strict'
-import { mkdir, readdir, rename } from 'node:fs/promises'
+import { mkdir, readdir, rename, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { loadDefaultPacks } from '../../../features/default-packs.ts'
@@ -174,4 +174,22 @@ test('what a crash left of a removal goes at the next start', async t => {
   await after.stop()
   assert.deepEqual(await traces(home, id), [])
   assert.deepEqual(await readdir(place), ['.removed-of-somebody-else'])
+})
+
+test('an empty directory that a crash left where a session was to be goes with a start an hour later, and its workspace with it', async () => {
+  const root = await freshDir()
+  const long = new Date(Date.now() - 2 * 60 * 60 * 1000)
+  const made = async (...path: string[]) => {
+    const dir = join(root, ...path)
+    await mkdir(dir, { recursive: true })
+    await utimes(dir, long, long)
+  }
+  await made('wd_one', 'session_left')
+  await made('wd_two', 'session_left')
+  await made('wd_two', 'session_used', 'agents')
+  await made('wd_two', 'session_used')
+  await mkdir(join(root, 'wd_two', 'session_begun'))
+  await discardLeft(root, { remove: async () => {} }, silent)
+  assert.deepEqual(await readdir(root), ['wd_two'])
+  assert.deepEqual((await readdir(join(root, 'wd_two'))).sort(), ['session_begun', 'session_used'])
 })
