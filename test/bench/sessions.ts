@@ -157,5 +157,6 @@ async function hibernation(): Promise<Row[]> {
 /** Every session has given its lock back. */
 async function asleep(server: BenchServer): Promise<void> {
   const names = async () => await readdir(join(server.home, 'sessions'), { recursive: true })
-  while ((await names()).some(name => name.endsWith('/lock'))) await delay(200)
+  const locked = async () => (await names()).some(name => name.endsWith('/lock'))
+  while (await locked().catch(() => true)) await delay(200) // what it lists goes meanwhile
 }
