@@ -70,6 +70,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
         ...read,
         accesses: [{ kind: 'exclusive' }, ...read.accesses],
         run: async (progress, signal, told) => {
+          await ports.pipes?.ready()
           if ((await realAt(cwd)) !== real) throw new ToolRefusal(`${cwd} leads elsewhere now. Make the call again.`)
           const tasks = ports.tasks()
           checkTime(args, env, tasks) // an approval may have taken its time

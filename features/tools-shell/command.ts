@@ -40,7 +40,7 @@ interface CommandOptions {
 export interface CommandPorts {
   readonly shell: string
   readonly launcher?: Launcher
-  readonly pipes?: Pick<OutputPipes, 'take'>
+  readonly pipes?: Pick<OutputPipes, 'ready' | 'take'>
   /** Which variables commands do not get, by the configuration of this moment. */
   readonly hidden: () => Hidden
   readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>

@@ -38,7 +38,7 @@ export default definePack({
   }),
   async setup(ctx, { config, tasks }) {
     const record = await CommandRecord.open(ctx.home, ctx.newId(), ctx.log)
-    const pipes = await OutputPipes.open(record.pipes)
+    const pipes = new OutputPipes(record.pipes)
     ctx.own(() => pipes.close())
     const running = new Set<Command>()
     const emit: { [N in keyof ShellEvents]: (event: ShellEvents[N], to: EventTarget) => void } = {

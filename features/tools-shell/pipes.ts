@@ -16,6 +16,8 @@ export interface OutputPipe {
 /** Made ahead and together: Node has no call for it, so that a program has to run. */
 const batch = 16
 const fewest = 8
+/** Standard output and standard error. */
+const perCommand = 2
 const makingMs = 5000
 
 export class OutputPipes {
@@ -24,15 +26,14 @@ export class OutputPipes {
   #making: Promise<void> | undefined
   #closed = false
 
-  private constructor(dir: string) {
+  /** `dir`: a directory that is there while they are made. */
+  constructor(dir: string) {
     this.#dir = dir
   }
 
-  /** `dir`: a directory that is there while they are made. */
-  static async open(dir: string): Promise<OutputPipes> {
-    const pipes = new OutputPipes(dir)
-    await pipes.#refill()
-    return pipes
+  /** Before a command is started: the first one waits until some are made, because a start of the server makes none. */
+  async ready(): Promise<void> {
+    if (this.#ready.length < perCommand) await this.#refill()
   }
 
   /** Whoever takes one closes its ends. Undefined where none is there: sockets do for nearly all commands. */

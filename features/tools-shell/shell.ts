@@ -69,6 +69,7 @@ export function createShell(ports: CommandPorts): Shell {
   return {
     async run({ command: line, cwd, env = {}, input, timeout_ms, kill_grace_ms, signal }) {
       const text = { stdout: '', stderr: '' }
+      await ports.pipes?.ready()
       if (signal?.aborted) return { code: undefined, ...text, trouble: 'it was aborted' }
       const { command, release } = startCommand(ports, {
         command: line,

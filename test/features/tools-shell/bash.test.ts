@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { closeSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -18,7 +19,7 @@ async function bash(t: TestLike, launcher?: Launcher, killGraceMs = 200) {
   let ids = 0
   let marks = 0
   const told: [string, unknown][] = []
-  const pipes = await OutputPipes.open(join(await temporary(), 'pipes'))
+  const pipes = new OutputPipes(join(await temporary(), 'pipes'))
   t.after(() => pipes.close())
   const ports = {
     shell: findShell(),
@@ -116,6 +117,15 @@ test('a command may open its own output by name', async t => {
   })
   assert.equal(is_error, undefined)
   assert.deepEqual(output.split('\n').sort(), ['one', 'three', 'two', 'two'])
+})
+
+test('no pipe is made before a command wants one', { skip: process.platform !== 'linux' }, async t => {
+  const pipes = new OutputPipes(join(await temporary(), 'pipes'))
+  t.after(() => pipes.close())
+  assert.equal(pipes.take(), undefined)
+  await pipes.ready()
+  const { read, write } = pipes.take()!
+  for (const end of [read, write]) closeSync(end)
 })
 
 test('a failing command answers its output and its exit code as an error', async t => {
