@@ -54,6 +54,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       const cwd = directory(args.cwd, env.cwd)
       const real = (await lookAt(cwd))?.isDirectory() ? await realAt(cwd) : undefined
       if (real === undefined) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
+      void ports.pipes?.ready() // beside the reading of the first command, so that nobody waits for it
       reading ??= import('./rules/read-line.ts') // with the first command; an import walks through the loader each time
       const { readLine } = await reading
       const around = { home: ports.home, cwd: env.cwd, agent_dir: env.agent.dir }

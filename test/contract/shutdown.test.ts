@@ -32,7 +32,7 @@ test('SIGTERM while a turn streams, a command runs and an approval waits: 1001 f
   await server.prompt(runs, 'sleep', { permission_mode: 'yolo' })
   await server.prompt(waits, 'tools')
   await server.socket.next(frame => frame.type === 'assistant.delta' && frame.session_id === streams)
-  await server.socket.next(frame => frame.type === 'tool.call.started' && frame.session_id === runs)
+  await server.socket.next(frame => frame.type === 'shell.started' && frame.session_id === runs)
   await server.socket.next(frame => frame.type === 'event.approval.requested' && frame.session_id === waits)
   const children = await descendants(server.child.pid ?? 0)
   if (process.platform === 'linux') assert.ok(children.length > 0)
