@@ -142,7 +142,9 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
       return storing(options, file, async () => {
         try {
           await ensureDir(inbox, files)
-          swept ??= sweepAbandoned(inbox, () => true, files)
+          swept ??= sweepAbandoned(inbox, () => true, files).catch(() => {
+            swept = undefined // the next put sweeps
+          })
           await swept
           const temporary = join(inbox, await temporaryName())
           const confirm = () => ensureDir(dirname(file), files)

@@ -4,7 +4,20 @@ import * as node from 'node:fs/promises'
 import { basename } from 'node:path'
 import { type FileCalls, nodeFiles } from '../../kernel/storage/files.ts'
 
-type Call = 'open' | 'write' | 'sync' | 'truncate' | 'chown' | 'close' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'utimes'
+type Call =
+  | 'open'
+  | 'write'
+  | 'sync'
+  | 'truncate'
+  | 'chown'
+  | 'close'
+  | 'rename'
+  | 'link'
+  | 'unlink'
+  | 'mkdir'
+  | 'readFile'
+  | 'readdir'
+  | 'utimes'
 
 const writes = new Set(['write', 'writev', 'writeFile', 'appendFile'])
 const syncs = new Set(['sync', 'datasync'])
@@ -27,7 +40,7 @@ export class WatchedDisk {
         await this.#meanwhile(name, file)
         this.#fail(name, file)
         const result = await run(...args)
-        if (name !== 'open' && name !== 'readFile') this.done.push(`${name} ${basename(file)}`)
+        if (name !== 'open' && name !== 'readFile' && name !== 'readdir') this.done.push(`${name} ${basename(file)}`)
         return result
       }
     }
@@ -41,6 +54,7 @@ export class WatchedDisk {
       unlink: call('unlink', node.unlink),
       mkdir: call('mkdir', node.mkdir as never),
       readFile: call('readFile', node.readFile as never),
+      readdir: call('readdir', node.readdir as never),
       utimes: call('utimes', node.utimes),
       flushNames: call('sync', nodeFiles.flushNames),
       writeNow: (handle: node.FileHandle, lines: readonly Uint8Array[]) => this.#writeNow(handle, lines)

@@ -246,6 +246,12 @@ test('a file that cannot be closed is told at the end, and the others are closed
   assert.equal(await openFiles(dir), 0)
 })
 
+test('a directory that cannot be looked through for what dead processes left refuses no blob', async t => {
+  const { disk, blobs } = await opened(t)
+  disk.fail('readdir', /~$/)
+  for (const id of ['a', 'b']) assert.equal((await blobs.put(id, Buffer.from(id))).size, 1)
+})
+
 test('a source of exactly the allowed size is taken', async t => {
   const { disk, blobs } = await opened(t)
   assert.equal((await blobs.put('a', Buffer.alloc(1000), { maxBytes: 1000 })).size, 1000)
