@@ -48,7 +48,7 @@ export class WholeWatcher extends FSWatcher {
   readonly #waiting: (() => void)[] = []
 
   constructor(options: ChokidarOptions) {
-    super(options)
+    super({ ...options, ignorePermissionErrors: true }) // else it leaves out files that their owner may not read
     const handler = this._nodeFsHandler
     const add = handler._addToNodeFs.bind(handler)
     handler._addToNodeFs = (...given) => this.#inTurn(() => add(...given))
@@ -72,6 +72,13 @@ export class WholeWatcher extends FSWatcher {
       if (event === 'rename' || !this.#directories.has(path)) this.#lookSoon(path)
       if (event === 'rename' && name === basename(watchedPath)) this.#lookSoon(watchedPath) // it is gone, perhaps
     })
+  }
+
+  /** The library takes each backslash of a path that it is asked for as a slash, which it is on Windows alone. */
+  override add(path: string): this {
+    this._incrReadyCount()
+    void this._nodeFsHandler._addToNodeFs(path, true, undefined, 0)
+    return this
   }
 
   /** The library would look at all files of a tree at once. The newest first: so few wait. */

@@ -210,6 +210,18 @@ test('files with names as editors give to backups and drafts are told as all oth
   }
 })
 
+test('a directory with a backslash in its name is watched, and files in it that nobody may read are told, too', async t => {
+  const { cwd, connect } = await start(t)
+  await mkdir(join(cwd, 'a\\b/c\\d'), { recursive: true })
+  await writeFile(join(cwd, 'a\\b/old'), '', { mode: 0 })
+  const { ask, told } = await connect()
+  await ask('watch_fs_add', { paths: ['a\\b'] })
+  await writeFile(join(cwd, 'a\\b/c\\d/new'), '', { mode: 0 })
+  await told('created file a\\b/c\\d/new')
+  await rm(join(cwd, 'a\\b/old'))
+  await told('deleted file a\\b/old')
+})
+
 test('what lies in .git is not told, and a removed watch tells nothing', async t => {
   const { cwd, connect } = await start(t)
   await mkdir(join(cwd, '.git/refs'), { recursive: true })
