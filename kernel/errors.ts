@@ -6,7 +6,7 @@
 
 import { basename } from 'node:path'
 import { type TSchema, Type } from '@sinclair/typebox'
-import { headOf } from './text.ts'
+import { headOf, shellWord } from './text.ts'
 
 /** What an answer with this error holds beside its text. */
 export interface ErrorShapes {
@@ -222,7 +222,7 @@ const mistakes = {
   // What the one who starts the server reads.
   home_unusable: (home: string, why: string) => `the home ${home} cannot be made: ${why}; choose another one with --home`,
   directory_irregular: (path: string) => `${path} is not a directory`,
-  token_exposed: (path: string, mode: string) => `${path} can be read by other users (mode ${mode}); run: chmod 600 ${path}`,
+  token_exposed: (path: string, mode: string) => `${path} can be read by other users (mode ${mode}); run: chmod 600 ${shellWord(path)}`,
   token_empty: (path: string) => `${path} is empty; remove it and start again`,
   ports_taken: (range: string, host: string) => `${range} taken on ${host}; choose another one with --port`
 } as const

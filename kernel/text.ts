@@ -1,4 +1,4 @@
-/** Texts: cut in whole characters (half of a surrogate pair is none, and strict readers of JSON refuse it), and the word that somebody meant. */
+/** Texts: cut in whole characters (half of a surrogate pair is none, and strict readers of JSON refuse it), words of a shell, and the word that somebody meant. */
 
 /** The first `count` UTF-16 units, without half a character at the cut. */
 export function headOf(text: string, count: number): string {
@@ -11,6 +11,9 @@ export function tailOf(text: string, count: number): string {
   const cut = count === 0 ? '' : text.slice(-count)
   return cut.length < text.length && /^[\udc00-\udfff]/.test(cut) ? cut.slice(1) : cut
 }
+
+/** One word of a POSIX shell, whatever is in it: for commands, also those that people are told to run. */
+export const shellWord = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
 
 /** The known word that is nearest; undefined when none is near: beyond two changed letters, or `far` of them. */
 export function nearest(given: string, known: readonly string[], far = given.length <= 4 ? 1 : 2): string | undefined {

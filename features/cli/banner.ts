@@ -1,6 +1,6 @@
 /** What the start prints: where the server is, whether a model is ready and how to get one, the token (once), and how to stop. */
 import { join } from 'node:path'
-import type { Feature, Pack } from '../../kernel/index.ts'
+import { type Feature, type Pack, shellWord } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { readAuth } from '../providers/index.ts'
 import { demoModel } from './deployment.ts'
@@ -70,7 +70,7 @@ async function modelLines(kernel: Kernel, { command, demo, isTold }: BannerFacts
 
 /** A first prompt by hand, in lines for a shell: a command that asks, its approval, what the agent said. */
 function tryLines({ home }: Kernel, url: string): string[] {
-  const file = `'${join(home, 'server.token').replaceAll("'", "'\\''")}'`
+  const file = shellWord(join(home, 'server.token'))
   const of = (name: string) => `sed -n 's/.*"${name}":"\\([^"]*\\)".*/\\1/p'`
   return [
     `  try     U=${url}/api/v1; J='Content-Type: application/json'; H="Authorization: Bearer $(cat ${file})"`,

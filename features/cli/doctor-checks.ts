@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { tokenPath } from '../../kernel/access/token.ts'
 import { defaultPort } from '../../kernel/environment.ts'
 import { readRegularFile } from '../../kernel/home.ts'
+import { shellWord } from '../../kernel/index.ts'
 import { listInstances } from '../instances/index.ts'
 import { readDeployment } from './deployment.ts'
 import type { FlagValues } from './flags.ts'
@@ -44,7 +45,7 @@ function tokenWarning(home: string): string[] {
   const path = tokenPath(home)
   return openMode(path) === undefined
     ? []
-    : [`the token ${path} can be read by other users, and no server starts with it; run: chmod 600 ${path}`]
+    : [`the token ${path} can be read by other users, and no server starts with it; run: chmod 600 ${shellWord(path)}`]
 }
 
 async function disk(home: string): Promise<Check> {

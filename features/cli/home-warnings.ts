@@ -1,6 +1,7 @@
 /** What is odd about a home that was there before. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { shellWord } from '../../kernel/index.ts'
 
 /** Rights of others than the owner to what is at a path, as octal digits of its whole mode; undefined: there are none. */
 export function openMode(path: string): string | undefined {
@@ -16,6 +17,6 @@ export function homeWarnings(home: string): string[] {
   ] as const
   return places.flatMap(([what, path, meant]) => {
     const mode = openMode(path)
-    return mode === undefined ? [] : [`${what} ${path} is open to other users (mode ${mode}); run: chmod ${meant} ${path}`]
+    return mode === undefined ? [] : [`${what} ${path} is open to other users (mode ${mode}); run: chmod ${meant} ${shellWord(path)}`]
   })
 }

@@ -1,5 +1,5 @@
 /** Commands of other packs (hooks of the user): run as those of Bash are, in a process group of their own that never outlives the server. */
-import { headOf, serviceToken } from '../../kernel/index.ts'
+import { headOf, serviceToken, shellWord } from '../../kernel/index.ts'
 import { type CommandEnd, type CommandPorts, startCommand } from './command.ts'
 
 export interface ShellRun {
@@ -104,7 +104,7 @@ export function createShell(ports: CommandPorts): Shell {
       return value === undefined || ports.hidden()(name, value) ? undefined : value
     },
     start({ program, args, cwd, env = {}, onText }) {
-      const line = `exec ${[program, ...args].map(quoted).join(' ')}`
+      const line = `exec ${[program, ...args].map(shellWord).join(' ')}`
       const { command, release } = startCommand(ports, { command: line, cwd, env, talks: true, onText })
       const ended = command.ended.then(end => {
         release()
@@ -124,9 +124,6 @@ export function createShell(ports: CommandPorts): Shell {
     }
   }
 }
-
-/** One word of a POSIX shell, whatever is in it. */
-const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
 
 function troubleOf(end: CommandEnd): string {
   if (end.kind === 'failed') return `it could not be started: ${end.error.message}`

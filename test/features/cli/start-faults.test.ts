@@ -1,6 +1,7 @@
 /** What is wrong with home, token or limits is said at once: no hang, no silence. */
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { access, chmod, mkdir, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -149,13 +150,22 @@ test('an entry of SVC_CODE_CORS_ORIGINS that no page can have is warned of', asy
   assert.deepEqual(odd, ['*', 'https://b.example:443'])
 })
 
-test('a home and a configuration that others can read are warned of', async t => {
-  const home = await freshDir()
+test('a home and a configuration that others can read are warned of, with a command for a shell', async t => {
+  const home = join(await freshDir(), "my $(echo mistake)'s home")
+  await mkdir(home)
   await chmod(home, 0o755)
   await writeFile(join(home, 'config.toml'), '', { mode: 0o644 })
   const server = await serve(t, home, '--port', '0')
-  assert.match(server.printed(), new RegExp(`warning: the home ${home} is open to other users \\(mode 0755\\); run: chmod 700 ${home}\n`))
-  assert.match(server.printed(), /warning: the configuration .*config\.toml is open to other users \(mode 0644\); run: chmod 600 /)
+  const warned = [...server.printed().matchAll(/warning: the (home|configuration) .* is open to other users \(mode (\d+)\); run: (.*)/g)]
+  assert.deepEqual(
+    warned.map(([, what, mode]) => [what, mode]),
+    [
+      ['home', '0755'],
+      ['configuration', '0644']
+    ]
+  )
+  for (const [, , , remedy = ''] of warned) execFileSync('sh', ['-c', remedy])
+  assert.deepEqual([statSync(home).mode & 0o777, statSync(join(home, 'config.toml')).mode & 0o777], [0o700, 0o600])
 })
 
 test('a level in SVC_CODE_LOG_LEVEL that is none is warned of', async t => {
