@@ -1,7 +1,7 @@
 /** Where a terminal opens and with which shell; what a program in it may know of the server. */
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
-import { delimiter, isAbsolute, join, normalize } from 'node:path'
+import { basename, delimiter, isAbsolute, join, normalize } from 'node:path'
 import { AppError, invalid } from '../../kernel/index.ts'
 import { rootAt } from '../file-search/index.ts'
 import { relativePath, withPin } from '../fs/index.ts'
@@ -22,9 +22,13 @@ export async function directoryOf(cwd: string, given = ''): Promise<string> {
   }
 }
 
+/** What users have who may not log in: it ends at once. */
+const noShell = new Set(['false', 'nologin'])
+
 /** Absolute path of an executable: the given one, else the user's shell, else a `sh`. Throws 40001. */
 export async function shellOf(given: string | undefined): Promise<string> {
-  const wanted = given ?? process.env.SHELL ?? 'sh'
+  const { SHELL = 'sh' } = process.env
+  const wanted = given ?? (noShell.has(basename(SHELL)) ? 'sh' : SHELL)
   const places = wanted.includes('/') ? [wanted] : (process.env.PATH ?? '/usr/bin:/bin').split(delimiter).map(dir => join(dir, wanted))
   for (const place of places) {
     if (isAbsolute(place) && (await isExecutable(place))) return place

@@ -242,6 +242,15 @@ test('without SHELL and with nothing on PATH a terminal runs /bin/sh', async t =
   assert.deepEqual([code, data?.shell], [0, '/bin/sh'])
 })
 
+test('for a user who may not log in, as services have one, a terminal runs a shell all the same', async t => {
+  const none = join(await freshDir(), 'nologin')
+  await writeFile(none, '#!/bin/sh\n', { mode: 0o755 })
+  withEnvironment(t, { SHELL: none, PATH: '/nowhere' })
+  const { call, params } = await start(t)
+  const { code, data } = await call(createTerminal, { params, body: bodyOf({}) })
+  assert.deepEqual([code, data?.shell], [0, '/bin/sh'])
+})
+
 test('this machine is the only runtime of a session', async t => {
   const { call, params } = await start(t)
   const { workspace_id, runtime_id } = (await call(readRuntime, { params })).data
