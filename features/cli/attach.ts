@@ -1,7 +1,7 @@
 /** `svc-code attach`: follows a session, and sends what is typed, or the lines of a pipe, as prompts. */
 import { Interrupted } from './ask.ts'
 import type { Runner } from './commands.ts'
-import { Conversation } from './conversation.ts'
+import { Conversation, ending } from './conversation.ts'
 import { homeOf } from './deployment.ts'
 import { neededServer } from './servers.ts'
 import { ownerOf, sessionOf } from './session-id.ts'
@@ -63,6 +63,6 @@ export const attach: Runner = async ({ words: [given], flags }, io) => {
 
 /** Sends a prompt and waits for its end; undefined: it was completed. */
 async function outcomeOf(conversation: Conversation, text: string): Promise<string | undefined> {
-  const { reason, error } = await conversation.outcome(await conversation.submit(text))
-  return reason === 'completed' ? undefined : `the turn was ${reason}${error ? `: ${error}` : ''}`
+  const outcome = await conversation.outcome(await conversation.submit(text))
+  return outcome.reason === 'completed' ? undefined : ending(outcome)
 }

@@ -25,6 +25,18 @@ export interface Outcome {
   readonly error?: string
 }
 
+const endings: Readonly<Record<Outcome['reason'], string>> = {
+  completed: 'completed',
+  failed: 'not completed',
+  blocked: 'blocked by a hook',
+  cancelled: 'cancelled'
+}
+
+/** `the turn was cancelled` */
+export function ending({ reason, error }: Outcome): string {
+  return `the turn was ${endings[reason]}${error ? `: ${error}` : ''}`
+}
+
 /** A server that is away for longer than this is not waited for, ms. */
 const awayMs = 20_000
 

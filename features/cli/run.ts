@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { ApiError, unwrap } from '../../client/index.ts'
 import { CommandError } from './command-error.ts'
 import type { CommandLine, Runner } from './commands.ts'
-import { Conversation, type Outcome } from './conversation.ts'
+import { Conversation, ending, type Outcome } from './conversation.ts'
 import { demoModel, homeOf } from './deployment.ts'
 import type { FlagName, FlagValues } from './flags.ts'
 import type { Io } from './io.ts'
@@ -66,8 +66,7 @@ async function converse(first: Reached, text: string, { flags }: CommandLine, io
     const code = outcome.reason === 'completed' && talk.unasked ? unaskedCode : exitCodes[outcome.reason]
     if (json) io.out(`${JSON.stringify({ type: 'outcome', session_id, ...outcome, exit_code: code })}\n`)
     else {
-      if (outcome.reason !== 'completed')
-        io.err(`svc-code: the turn was ${words[outcome.reason]}${outcome.error ? `: ${outcome.error}` : ''}\n`)
+      if (outcome.reason !== 'completed') io.err(`svc-code: ${ending(outcome)}\n`)
       io.err(`session ${session_id}\n`)
     }
     return code
@@ -83,13 +82,6 @@ const isRefusal = (error: unknown) => error instanceof CommandError || (error in
 /** A session that was made for a prompt which nobody took would stay as an empty one. */
 async function discard({ client: { rest } }: Reached, session_id: string): Promise<void> {
   await rest.DELETE('/api/v1/sessions/{session_id}', { params: { path: { session_id } } }).catch(() => undefined) // the refusal is what counts
-}
-
-const words: Readonly<Record<Outcome['reason'], string>> = {
-  completed: 'completed',
-  failed: 'not completed',
-  blocked: 'blocked by a hook',
-  cancelled: 'cancelled'
 }
 
 /** The session of the prompt, and the server that has it. */

@@ -241,7 +241,7 @@ test('attach sends the lines of a pipe as prompts, and leaves at its end when th
   assert.match(piped.stdout, /^four teas, all green\nI try\.\nresult: .*Nobody is there/)
   const failed = await command(home, ['attach', id, '--json'], { input: 'please fail' })
   assert.equal(failed.code, 1)
-  assert.match(failed.stderr, /^the turn was failed: .*the model is on strike/)
+  assert.match(failed.stderr, /^the turn was not completed: .*the model is on strike/)
   assert.match(failed.stdout, /^\{"type":"snapshot".*"type":"turn.ended"/s)
   assert.equal((await command(home, ['attach', id])).code, 0)
 })
