@@ -28,7 +28,7 @@ export async function deploymentPacks(deployment: Deployment, { warn, importMs, 
   const failed: string[] = []
   if (deployment.load.length > 0 || Object.keys(deployment.replace).length > 0) {
     const { loadPacks } = await import('./load-pack.ts')
-    const loaded = await loadPacks(deployment.load, names, importMs, deployment)
+    const loaded = await loadPacks(deployment.load, names, { limitMs: importMs, isolation: deployment })
     failed.push(...loaded.failed)
     for (const text of loaded.gaveWay) warn?.(text)
     const { checkReplacements } = await import('./replacements.ts')

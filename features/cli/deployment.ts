@@ -3,7 +3,8 @@ import { join, resolve } from 'node:path'
 import { readRegularFile } from '../../kernel/home.ts'
 import { checker, knownHome, type Static, type TSchema, Type } from '../../kernel/index.ts'
 import type { FlagValues } from './flags.ts'
-import { type Isolation, isolationDefaults, type Origin } from './isolation/options.ts'
+import { type Isolation, isolationDefaults } from './isolation/options.ts'
+import type { Origin } from './pack-files.ts'
 
 export const demoModel = 'demo/demo'
 

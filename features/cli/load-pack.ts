@@ -1,15 +1,15 @@
 /** Loads third-party packs from paths and module names. Their `svc-code/...` imports resolve to this very installation. */
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { basename, dirname, extname, isAbsolute, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { definePack, type Pack } from '../../kernel/index.ts'
 import { late, waitAtMost } from '../../kernel/lifecycle/wait.ts'
 import { eraserFor, native } from './erase-types.ts'
 import { placeOf } from './import-place.ts'
 import { watchImport } from './import-watch.ts'
-import type { Isolation, Origin } from './isolation/options.ts'
+import type { Isolation } from './isolation/options.ts'
 import { hookModules } from './module-hooks.ts'
+import { fileOf, locate, type Origin } from './pack-files.ts'
 
 /** Time limit of an import, ms: a top-level await without end must not hold up the start. */
 const importLimitMs = 10_000
@@ -19,7 +19,15 @@ let hooked = false
 /** Query of a file that is read again; its imports within the package get the same (`resolve-self.ts`). */
 const versionMark = 'svc-code='
 
-export interface LoadedPacks {
+interface LoadOptions {
+  /** Which packs run in processes of their own; without it none does. */
+  readonly isolation?: Isolation
+  readonly limitMs?: number | undefined
+  /** Does an import so that it harms nobody else: `watchImport`, except in a process that is the pack's own. */
+  readonly watch?: typeof watchImport
+}
+
+interface LoadedPacks {
   /** In the order they are named; what cannot run is among them as a pack that fails with the reason. */
   readonly packs: Pack[]
   /** Name and reason of those. */
@@ -31,17 +39,9 @@ export interface LoadedPacks {
 /**
  * Imports the modules side by side, those of the command line counting first. A file that is named twice is one module. A pack with a name in
  * `taken`, or of one before it, fails as well, under the name of its file; one whose name the command line has gives way. Never rejects.
- * `watch` imports a file in a process that is not the file's own.
  */
-export async function loadPacks(
-  modules: readonly Origin[],
-  taken: readonly string[],
-  limitMs = importLimitMs,
-  isolation?: Isolation,
-  watch = watchImport
-): Promise<LoadedPacks> {
-  const limits = { limitMs, watch }
-  const loaded = await Promise.all(distinct(modules).map(({ spec, from }) => loadPack(spec, from, limits, isolation)))
+export async function loadPacks(modules: readonly Origin[], taken: readonly string[], options: LoadOptions = {}): Promise<LoadedPacks> {
+  const loaded = await Promise.all(distinct(modules).map(({ spec, from }) => loadPack(spec, from, options)))
   const ofCommandLine = modules.filter(({ first }) => first).map(({ spec }) => spec)
   const names = new Set(taken)
   const packs: Pack[] = []
@@ -81,21 +81,6 @@ function distinct(modules: readonly Origin[]): Origin[] {
   })
 }
 
-/** The file that is imported, links resolved; undefined for what has none, or cannot be found. */
-export function fileOf({ spec, from }: Origin): string | undefined {
-  try {
-    const url = locate(spec, from)
-    return url.startsWith('file:') ? fileURLToPath(url) : undefined
-  } catch {
-    return undefined // the import says why
-  }
-}
-
-interface ImportLimits {
-  readonly limitMs: number
-  readonly watch: typeof watchImport
-}
-
 interface Found {
   readonly spec: string
   readonly from: string
@@ -105,23 +90,22 @@ interface Found {
 }
 
 /** The packs of a module: its `default` export and those in `packs`; or why there are none, with file and line. */
-async function loadPack(spec: string, from: string, limits: ImportLimits, isolation: Isolation | undefined): Promise<Found> {
+async function loadPack(spec: string, from: string, options: LoadOptions): Promise<Found> {
+  const { isolation: { isolate = [], isolation } = {}, limitMs = importLimitMs, watch = watchImport } = options
   let place = spec
   try {
     const url = locate(spec, from)
     if (url.startsWith('file:')) place = fileURLToPath(url)
-    const { isolate = [], isolation: options } = isolation ?? {}
-    if (options && (isolate === true || (isolate !== false && isolate.length > 0))) {
+    if (isolation && (isolate === true || (isolate !== false && isolate.length > 0))) {
       const { isolatedPacks } = await import('./isolation/isolated-pack.ts')
-      const all = await isolatedPacks({ spec, from }, { url, version: versions.get(url) ?? 0 }, options)
+      const all = await isolatedPacks({ spec, from }, { url, version: versions.get(url) ?? 0 }, isolation)
       const found = all.filter(pack => isolate === true || isolate.includes(pack.name))
       if (found.length === all.length) return { spec, from, place, found }
-      const here = await loadPack(spec, from, limits, undefined)
+      const here = await loadPack(spec, from, { limitMs, watch })
       const others =
         here.found instanceof Error ? here.found : [...found, ...here.found.filter(pack => !found.some(one => one.name === pack.name))]
       return { ...here, found: others }
     }
-    const { limitMs, watch } = limits
     const loaded = await waitAtMost(
       watch(place, () => importModule(url)),
       limitMs
@@ -212,53 +196,6 @@ async function importModule(url: string): Promise<{ default?: unknown; packs?: u
   }
   const version = versions.get(url)
   return await import(version === undefined ? url : `${url}?${versionMark}${version}`)
-}
-
-/** The URL of what is imported; of a file with its links resolved, as stacks name it. */
-function locate(spec: string, from: string): string {
-  const path = isAbsolute(spec) ? spec : resolve(from, spec)
-  if (isAbsolute(spec) || spec.startsWith('.') || existsSync(path)) {
-    if (!existsSync(path)) throw new Error(`there is no file ${path}`)
-    return urlOf(statSync(path).isDirectory() ? entryOf(path) : path)
-  }
-  const installed = join(from, installedDir, 'node_modules', spec)
-  if (existsSync(installed)) return urlOf(entryOf(installed))
-  try {
-    const found = createRequire(join(from, 'package.json')).resolve(spec)
-    return isAbsolute(found) ? urlOf(found) : spec // a built-in module has no file
-  } catch {
-    return spec // a module that only `import` can resolve; a failure there names the spec
-  }
-}
-
-const urlOf = (path: string) => pathToFileURL(realpathSync(path)).href
-
-/** Where `svc-code pack add` installs packages, below the home. */
-export const installedDir = 'pack-modules'
-
-/** The file of a directory that its author edits: `pack` or `index` as `.ts` or `.js`, else what is built. */
-export function sourceOf(dir: string): string {
-  const names = ['pack.ts', 'index.ts', 'src/pack.ts', 'src/index.ts', 'pack.js', 'index.js', 'pack.mjs', 'index.mjs']
-  return names.map(name => join(dir, name)).find(file => existsSync(file)) ?? entryOf(dir)
-}
-
-/** The file that a package or directory is entered by: what its package.json says, else `pack` or `index` as `.js` or `.ts`. */
-export function entryOf(dir: string): string {
-  const manifest = join(dir, 'package.json')
-  const { exports: doors, main } = existsSync(manifest) ? (JSON.parse(readFileSync(manifest, 'utf8')) as Record<string, unknown>) : {}
-  const named = doorOf(doors) ?? (typeof main === 'string' ? main : undefined)
-  const names = [...(named === undefined ? [] : [named]), 'pack.js', 'index.js', 'pack.ts', 'index.ts', 'pack.mjs', 'index.mjs']
-  const found = names.map(name => join(dir, name)).find(file => existsSync(file))
-  if (found === undefined) throw new Error(`${dir} has no ${names.join(', ')}`)
-  return found
-}
-
-/** The file of `.` in the `exports` of a package. */
-function doorOf(doors: unknown): string | undefined {
-  if (typeof doors === 'string') return doors
-  if (typeof doors !== 'object' || doors === null) return undefined
-  const conditions = doors as { readonly [name in '.' | 'node' | 'import' | 'default']?: unknown }
-  return doorOf(conditions['.'] ?? conditions.node ?? conditions.import ?? conditions.default)
 }
 
 function isPack(value: unknown): value is Pack {

@@ -4,8 +4,6 @@ import { nearest } from '../../kernel/text.ts'
 import { type CommandLine, type CommandName, type CommandSpec, commandSpecs, type Form, flagsOf } from './commands.ts'
 import { type Flag, type FlagName, type FlagValues, flags, logLevels } from './flags.ts'
 
-export { type FlagValues, flags, logLevels } from './flags.ts'
-
 /** A command line that cannot be understood; the text says what would have been right. Exit code 2. */
 export class UsageError extends Error {}
 

@@ -11,8 +11,8 @@ import { CommandError } from './command-error.ts'
 import { type Deployment, homeOf, readDeployment } from './deployment.ts'
 import type { FlagValues } from './flags.ts'
 import type { Io } from './io.ts'
-import type { Origin } from './isolation/options.ts'
-import { entryOf, fileOf, forgetModule, loadPacks, originOf, sourceOf } from './load-pack.ts'
+import { forgetModule, loadPacks, originOf } from './load-pack.ts'
+import { entryOf, fileOf, type Origin, sourceOf } from './pack-files.ts'
 import { install, oneAtATime, settle, uninstall } from './pack-modules.ts'
 import { rowOf } from './pack-rows.ts'
 import { runningServer } from './servers.ts'
@@ -61,15 +61,13 @@ async function list(home: string, word: string, flags: FlagValues, io: Io, undo?
   forgetModule(spec, home)
   const inside = flags['in-process'] ?? false
   const { isolation, isolate } = deployment
-  const { packs, failed } = await loadPacks([{ spec, from: home }], Object.keys(defaultPacks), undefined, { isolate: !inside, isolation })
+  const { packs, failed } = await loadPacks([{ spec, from: home }], Object.keys(defaultPacks), {
+    isolation: { isolate: !inside, isolation }
+  })
   if (failed.length > 0) await refuse(`not added: ${failed.join('; ')}`)
   const names = packs.map(pack => pack.name)
-  const others = await loadPacks(
-    deployment.load.filter(one => one.spec !== spec),
-    [],
-    undefined,
-    deployment
-  )
+  const rest = deployment.load.filter(one => one.spec !== spec)
+  const others = await loadPacks(rest, [], { isolation: deployment })
   const twin = others.packs.find(pack => names.includes(pack.name))
   if (twin) {
     const other = originOf(twin)?.spec
@@ -117,7 +115,7 @@ export async function removePack(word: string, flags: FlagValues, io: Io): Promi
 async function unlist(home: string, word: string, io: Io): Promise<number> {
   const deployment = await readDeployment({ home }, io.env)
   const { load } = deployment
-  const { packs, failed } = await loadPacks(load, [], undefined, deployment)
+  const { packs, failed } = await loadPacks(load, [], { isolation: deployment })
   const spelled =
     load.find(one => one.spec === word || one.spec === resolve(word))?.spec ?? listedAs({ spec: resolve(word), from: home }, load)
   const named = spelled === undefined ? packs.flatMap((one: Pack) => (one.name === word ? (originOf(one)?.spec ?? []) : [])) : [spelled]

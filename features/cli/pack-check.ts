@@ -7,7 +7,8 @@ import { defaultPacks, demoPacks, loadDefaultPacks } from '../default-packs.ts'
 import { CommandError } from './command-error.ts'
 import { kernelServices } from './deployment-packs.ts'
 import type { Io } from './io.ts'
-import { forgetModule, loadPacks, sourceOf } from './load-pack.ts'
+import { forgetModule, loadPacks } from './load-pack.ts'
+import { sourceOf } from './pack-files.ts'
 
 /** The packs of a file or directory, as their author has them at hand; throws when they cannot be imported. */
 export async function packsAt(word: string): Promise<{ file: string; packs: Pack[] }> {

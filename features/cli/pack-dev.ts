@@ -24,7 +24,7 @@ export async function devPack(word: string, flags: FlagValues, io: Io): Promise<
       await Promise.all([wait(quietMs), last])
       waiting = false
       const undo = forgetModule(file, dir)
-      const { packs: next, failed } = await loadPacks([{ spec: file, from: dir }], [], undefined, await readDeployment(flags, io.env))
+      const { packs: next, failed } = await loadPacks([{ spec: file, from: dir }], [], { isolation: await readDeployment(flags, io.env) })
       if (failed.length > 0) {
         undo() // an edit of config.toml has the packs looked at again
         return io.out(`still the version before: ${failed.join('; ')}\n`)

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path'
 import { withLock } from '../../kernel/index.ts'
 import { CommandError } from './command-error.ts'
 import type { Io } from './io.ts'
-import { installedDir } from './load-pack.ts'
+import { installedDir } from './pack-files.ts'
 
 /** A registry may be slow, and others may wait already, ms. */
 const waitMs = 600_000

@@ -7,7 +7,7 @@ import type { Deployment as Deployed, PackSource } from '../packs/index.ts'
 import { type Deployment, readDeployment } from './deployment.ts'
 import { deploymentConfig, deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
 import type { FlagValues } from './flags.ts'
-import type { Origin } from './isolation/options.ts'
+import type { Origin } from './pack-files.ts'
 import { productVersion } from './version.ts'
 
 export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment: Deployment, packs: readonly Pack[]): PackSource {
@@ -60,7 +60,7 @@ export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment
       const origin = pack && originOf(pack)
       if (!origin) return pack
       const undo = forgetModule(origin.spec, origin.from)
-      const { packs: found } = await loadPacks([origin], [], undefined, last)
+      const { packs: found } = await loadPacks([origin], [], { isolation: last })
       // A file that fails to load has no name of its own: the pack that it was fails in its place.
       const next = found.find(one => one.name === name) ?? (await failing(name, found, origin))
       if (runs && next.broken) undo()

@@ -33,7 +33,7 @@ const root = {
   async begin(given: Begin): Promise<Spec> {
     Object.assign(process.env, given.env)
     // The process is its own: whatever the module does to it is told as its end.
-    const loaded = await loadPacks([given], [], undefined, undefined, (_file, work) => work())
+    const loaded = await loadPacks([given], [], { watch: (_file, work) => work() })
     packs = loaded.packs
     if (loaded.failed.length > 0) throw packs.find(pack => pack.broken)?.broken ?? new Error(loaded.failed.join('; '))
     return new Spec(packs.map((pack): PackFacts => factsOf(pack)))

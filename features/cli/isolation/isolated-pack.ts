@@ -5,9 +5,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { definePack, type Pack, type PackContext, PassingFailure, serviceToken } from '../../../kernel/index.ts'
 import { assertOutbound } from '../../llm/index.ts'
+import type { Origin } from '../pack-files.ts'
 import { createDoor } from './door.ts'
 import type { PackFacts } from './facts.ts'
-import type { IsolationOptions, Origin } from './options.ts'
+import type { IsolationOptions } from './options.ts'
 import { PackProcess, ProcessEnded } from './process.ts'
 import { Kept } from './values.ts'
 
@@ -33,7 +34,7 @@ const versionsKept = 2
 const modules = new Map<string, Map<string, Promise<Pack[]>>>()
 
 /** A module, and which time it was read: another version is read anew. */
-export interface ModuleVersion {
+interface ModuleVersion {
   readonly url: string
   readonly version: number
 }

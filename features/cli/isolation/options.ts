@@ -1,13 +1,5 @@
 /** What is said of packs that run in processes of their own. */
 
-/** A path or module, as it was named, and the directory from which. */
-export interface Origin {
-  readonly spec: string
-  readonly from: string
-  /** Named on the command line: it counts before what the file names. */
-  readonly first?: boolean
-}
-
 export interface Limits {
   /** Memory of the process, MB; its heap gets three quarters of it. */
   readonly memory_mb: number

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type CommandLine, type CommandName, commandSpecs } from '../../../features/cli/commands.ts'
 import { readDeployment } from '../../../features/cli/deployment.ts'
+import { flags } from '../../../features/cli/flags.ts'
 import { commandHelp, helpText } from '../../../features/cli/help.ts'
-import { checkPackNames, flags, parseCommandLine, UsageError } from '../../../features/cli/options.ts'
+import { checkPackNames, parseCommandLine, UsageError } from '../../../features/cli/options.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 const usage = (text: RegExp) => (error: Error) => error instanceof UsageError && text.test(error.message)
