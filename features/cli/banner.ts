@@ -1,9 +1,11 @@
 /** What the start prints: where the server is, whether a model is ready and how to get one, the token (once), and how to stop. */
 import { join } from 'node:path'
-import { type Feature, type Pack, shellWord } from '../../kernel/index.ts'
+import { shellWord } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { readAuth } from '../providers/index.ts'
+import { reachable } from './bind.ts'
 import { demoModel } from './deployment.ts'
+import { idleLines } from './pack-rows.ts'
 import { productVersion } from './version.ts'
 
 interface BannerFacts {
@@ -36,7 +38,7 @@ export async function banner(kernel: Kernel, facts: BannerFacts): Promise<string
     ...(await modelLines(kernel, { ...facts, demo })),
     `  home    ${kernel.home}`,
     `  packs   ${features.length - idle.length} active${idle.length > 0 ? `, ${idle.length} not:` : ''}`,
-    ...inWords(idle, kernel.packs()).map(line => `          ${line}`),
+    ...idleLines(idle, kernel.packs()).map(line => `          ${line}`),
     ...(offline ? ['  network offline: only configured providers on this machine are called'] : []),
     ...(demo ? ['', ...tryLines(kernel, near), ''] : []),
     `  stop    Ctrl+C${kernel.routeAt('POST', '/api/v1/shutdown') ? `, or POST ${near}/api/v1/shutdown` : ''}`,
@@ -81,33 +83,4 @@ function tryLines({ home }: Kernel, url: string): string[] {
     `          until curl -s -H "$H" $U/sessions/$S/status | grep -q '"busy":false'; do sleep 0.3; done`,
     `          curl -s -H "$H" $U/sessions/$S/messages; echo`
   ]
-}
-
-/** A URL that a client on this machine can open: a server on all addresses has no address of its own. */
-export function reachable(url: string): string {
-  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
-}
-
-/** Named one by one. */
-const mostWaiting = 5
-
-/** Why packs are not active, a line for each reason: those that wait do so for one of the others, or for one that was left out. */
-export function inWords(idle: readonly Feature[], packs: readonly Pick<Pack, 'name' | 'provides'>[]): string[] {
-  const waiting = idle.filter(({ meta }) => meta.error === undefined && meta.waiting_for)
-  const others = waiting.length > 1 ? idle.filter(one => !waiting.includes(one)) : idle
-  const lines = others.map(feature => `${feature.name} is ${feature.state}: ${why(feature)}`)
-  if (waiting.length < 2) return lines
-  const names = waiting.map(({ name }) => name)
-  const theirs = packs.flatMap(({ name, provides }) => (names.includes(name) ? provides.map(({ id }) => id) : []))
-  const wanted = new Set(waiting.flatMap(({ meta }) => meta.waiting_for ?? []).filter(id => !theirs.includes(id)))
-  const more = names.length > mostWaiting ? ` and ${names.length - mostWaiting} more (svc-code packs)` : ''
-  return [...lines, `${names.length} wait for ${[...wanted].join(', ')}: ${names.slice(0, mostWaiting).join(', ')}${more}`]
-}
-
-/** Why a pack is not active, or what of an active one went wrong, in a few words. */
-export function why({ meta: { error, waiting_for, faults } }: Feature): string {
-  if (error !== undefined) return error
-  if (waiting_for) return `waits for ${waiting_for.join(', ')}`
-  if (faults) return `${faults.count} ${faults.count === 1 ? 'fault' : 'faults'}, last: ${faults.last}`
-  return ''
 }

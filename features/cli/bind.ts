@@ -1,4 +1,4 @@
-/** What the address that the server is bound to demands of the operator. */
+/** The address that a server is bound to: what it demands of the operator, and how clients on this machine reach it. */
 import { BlockList, isIP } from 'node:net'
 import { bareHost, isLoopback } from '../../kernel/access/origin.ts'
 
@@ -40,4 +40,9 @@ export function assertBind(options: BindOptions): string[] {
   const warnings = [`listening on ${options.host || 'all addresses'} without TLS: anyone on the way can read the traffic and the token`]
   if (!options.password) warnings.push('no password is set: the token is the only credential')
   return warnings
+}
+
+/** A URL that a client on this machine can open: a server on all addresses has no address of its own. */
+export function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }

@@ -126,7 +126,7 @@ const commands = {
       { verb: 'export', args: ['<session>', '[file]'], help: 'write a session with its files to a zip archive, without secrets' },
       { verb: 'rm', args: ['<session...>'], help: 'delete sessions with all their data, for good', flags: ['yes'] }
     ],
-    flags: [...own],
+    flags: own,
     notes:
       'A session id may be shortened to what is unique, with or without session_ in front. rm asks at the terminal, unless --yes is given.',
     examples: [
@@ -155,7 +155,7 @@ With --model that model of the provider becomes the default one; without it, one
       { verb: 'list', help: 'models with their provider and size; * is the default', flags: ['json'] },
       { verb: 'use', args: ['<alias>'], help: 'make a model the default' }
     ],
-    flags: [...own],
+    flags: own,
     examples: [
       ['svc-code models', 'list them'],
       ['svc-code models use openai/gpt-6.1-sol', 'an alias of that list']
@@ -193,7 +193,7 @@ With --model that model of the provider becomes the default one; without it, one
   open: {
     help: 'open the web page of the running server',
     forms: [{ verb: '', help: 'open it in the browser; without a browser print its address, which carries the token' }],
-    flags: [...own],
+    flags: own,
     examples: [['svc-code open', 'when a pack serves a page at /']]
   },
   logs: {
@@ -245,7 +245,7 @@ With --model that model of the provider becomes the default one; without it, one
         help: 'unload and load; the file of a third-party pack is read anew, and changes nothing if it cannot be used'
       }
     ],
-    flags: [...own],
+    flags: own,
     notes: 'Exit code 1 when a check, a test or the pack failed. Packages and tarballs are installed with npm into <home>/pack-modules.',
     examples: [
       ['svc-code pack new ../weather', 'a pack to begin with'],
@@ -277,7 +277,7 @@ With --model that model of the provider becomes the default one; without it, one
       { verb: 'show', help: 'print the token. Starts and makes nothing' },
       { verb: 'rotate', help: 'replace it; a running server follows at once and ends what the old one opened' }
     ],
-    flags: [...own],
+    flags: own,
     examples: [
       ['curl -H "Authorization: Bearer $(svc-code token)" http://127.0.0.1:58627/api/v1/meta', 'a request by hand'],
       ['svc-code token rotate', 'somebody has seen it']

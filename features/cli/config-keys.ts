@@ -3,7 +3,7 @@ import type { Client } from '../../client/index.ts'
 import { nearest } from '../../kernel/index.ts'
 import { CommandError } from './command-error.ts'
 
-/** As far as it matters here; null beside a shape makes an `anyOf` of it. */
+/** The part of a JSON schema that is looked at here; a shape that may be null is an `anyOf`. */
 interface Shape {
   readonly anyOf?: readonly Shape[]
   readonly properties?: Readonly<Record<string, Shape>>

@@ -2,21 +2,7 @@
 import { basename, dirname, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DeveloperError, type Pack } from '../../kernel/index.ts'
-import type { Kernel } from '../../kernel/kernel.ts'
 import { ownDirectory } from './version.ts'
-
-/**
- * Puts what escaped from a callback down to the pack that its stack names, see `Pack.source`. `exception`: it was thrown, not a rejected
- * promise that nobody waited for. `contained`: the server may go on.
- */
-export function escaped(
-  kernel: Kernel,
-  error: unknown,
-  exception: boolean
-): { readonly pack: string | undefined; readonly contained: boolean } {
-  const found = culprit(error, kernel.packs())
-  return { pack: found?.pack, contained: found ? kernel.escaped(found, error, exception) : !exception }
-}
 
 interface Culprit {
   readonly pack: string

@@ -8,7 +8,7 @@ import { productVersion } from './version.ts'
 /** Services that are there without a pack. */
 export const kernelServices: readonly string[] = [KernelInfo.id, PackControl.id, Relays.id]
 
-interface PackOptions {
+interface LoadOptions {
   /** Hears of what gave way to the command line. */
   readonly warn?: (text: string) => void
   /** Time limit of an import. */
@@ -21,7 +21,7 @@ interface PackOptions {
  * The packs of a deployment in activation order for ties. What cannot be imported, and what has the name of another pack, is among them as
  * a pack that fails with the reason.
  */
-export async function deploymentPacks(deployment: Deployment, { warn, importMs, stranger = refuse }: PackOptions = {}): Promise<Pack[]> {
+export async function deploymentPacks(deployment: Deployment, { warn, importMs, stranger = refuse }: LoadOptions = {}): Promise<Pack[]> {
   const packs = await loadDefaultPacks(deployment.disable, productVersion())
   if (deployment.demo) packs.push(...(await loadDefaultPacks(deployment.disable, productVersion(), demoPacks)))
   const names = Object.keys({ ...defaultPacks, ...(deployment.demo ? demoPacks : {}) })
@@ -62,8 +62,8 @@ function checkIsolated(
   if (known) checkPackNames('isolate', isolate, known, stranger)
 }
 
-/** Options of the deployment over those of the full server. */
-export function deploymentConfig({ config }: Deployment): Deployment['config'] {
+/** The options of all packs by their names: those of the deployment over those of the full server. */
+export function packOptions({ config }: Deployment): Deployment['config'] {
   const merged: Record<string, unknown> = { ...defaultConfig, ...config }
   for (const [name, options] of Object.entries(defaultConfig)) {
     const own = config[name]

@@ -98,7 +98,7 @@ async function packsTable(file: string): Promise<Static<typeof PacksTable>> {
   const known = `is unknown; [${path.slice(0, -1).join('.')}] has ${Object.keys(properties ?? {}).join(', ')}`
   // An item of a list has no place of its own.
   const [at, problem] = unknown ? [path, known] : must ? [path, `must ${must}`] : [path.slice(0, -1), `must ${names.must}`]
-  const { line, column } = placeOf(text, at)
+  const { line, column } = keyPlace(text, at)
   throw new Error(`${file}:${line}:${column}: ${at.join('.')} ${problem}`)
 }
 
@@ -128,7 +128,7 @@ async function parsedToml(file: string, text: string): Promise<Record<string, un
  * Where a key of a TOML text stands that is known to parse: the place of the key, or of the table or value that it is a part of. Lines
  * of multi-line strings may be taken for keys: good enough for a message.
  */
-function placeOf(text: string, path: readonly string[]): { readonly line: number; readonly column: number } {
+function keyPlace(text: string, path: readonly string[]): { readonly line: number; readonly column: number } {
   let best = { line: 1, column: 1 }
   let depth = 0
   let table: string[] = []

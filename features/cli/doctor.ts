@@ -5,11 +5,11 @@ import type { Kernel } from '../../kernel/kernel.ts'
 import { Llm, Outbound, type OutboundReport } from '../llm/index.ts'
 import { Mcp } from '../mcp/index.ts'
 import { Providers, readAuth } from '../providers/index.ts'
-import { inWords, why } from './banner.ts'
 import type { Runner } from './commands.ts'
 import { homeOf } from './deployment.ts'
 import { type Check, failed, fileCheck, homeChecks, ok, portChecks, warning } from './doctor-checks.ts'
 import { json, table } from './io.ts'
+import { idleLines, why } from './pack-rows.ts'
 import { withKernel } from './servers.ts'
 
 /** How long one provider may take, ms. */
@@ -88,7 +88,7 @@ function packChecks(kernel: Kernel): Check[] {
   return [
     ok('packs', `${active.length} active`),
     ...active.flatMap(feature => (feature.meta.faults ? [warning('packs', `${feature.name} is Active: ${why(feature)}`)] : [])),
-    ...inWords(idle, kernel.packs()).map(line => failed('packs', line))
+    ...idleLines(idle, kernel.packs()).map(line => failed('packs', line))
   ]
 }
 

@@ -62,7 +62,7 @@ export async function execute(args: readonly string[], io: Io): Promise<number> 
   }
 }
 
-/** It says itself what is wrong with the home, or does without one. */
+/** Commands that say themselves what is wrong with the home, or do without one. */
 const ownWords: readonly CommandName[] = ['doctor', 'pack']
 
 const usesHome = ({ command }: CommandLine): boolean => commandSpecs[command].flags.includes('home') && !ownWords.includes(command)

@@ -38,7 +38,7 @@ function obstacle(dir: string, mode: number): string | undefined {
   return `cannot be ${(mode & W_OK) === 0 ? 'read' : 'written'} by this user (${code}${whose})`
 }
 
-/** Of the error of a system call; undefined when there is none. */
+/** The code of the error that a system call throws; undefined when it throws none. */
 function codeOf(call: () => unknown): string | undefined {
   try {
     call()

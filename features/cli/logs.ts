@@ -2,19 +2,19 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { type FileHandle, open as openFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { levels } from '../../kernel/log/log.ts'
 import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
 import { homeOf } from './deployment.ts'
 
-const levels: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
 const chunkBytes = 64 * 1024
 /** Fields that every line has, or that the readable form shows at its place. */
 const plain = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'pack', 'name', 'err'])
 
 export const logs: Runner = async ({ flags }, { env, out, onInterrupt }) => {
   const path = join(homeOf(flags, env), 'logs', 'svc-code.log')
-  const silent = flags['log-level'] === 'silent' ? Number.POSITIVE_INFINITY : 0
-  const least = Number(Object.keys(levels).find(level => levels[Number(level)] === flags['log-level']) ?? silent)
+  const level = flags['log-level'] ?? 'trace'
+  const least = levels.values[level] ?? Number.POSITIVE_INFINITY // `silent` has no number
   const show = (line: string) => {
     const text = flags.json ? line : readable(line, least)
     if (text !== undefined) out(`${text}\n`)
@@ -52,7 +52,7 @@ async function lastLines(file: FileHandle, size: number, count: number): Promise
   return count === 0 ? [] : lines.slice(-count)
 }
 
-/** Until Ctrl+C. A log that was shortened is read from its beginning, one that was replaced to its end before. */
+/** Until Ctrl+C. A log that was shortened is read from its beginning again; of one that was replaced (rotated), the rest of the old file comes first. */
 async function follow(
   path: string,
   first: FileHandle,
@@ -120,7 +120,7 @@ export function readable(line: string, least = 0): string | undefined {
   const problem = typeof err === 'object' && err !== null ? [`err=${fieldText((err as { message?: unknown }).message ?? err)}`] : []
   const words = [
     when,
-    (levels[Number(level)] ?? String(level)).padEnd(5),
+    (levels.labels[Number(level)] ?? String(level)).padEnd(5),
     typeof pack === 'string' ? `[${pack}]` : '',
     msg,
     ...fields,

@@ -41,7 +41,7 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
   })
 }
 
-/** Of a directory what was built is loaded, while its author tries the source. */
+/** What is loaded of a directory is what was built, while `pack dev` and `pack test` take the source: an old build would puzzle its author. */
 function warnOfOldBuild(path: string, { err }: Io): void {
   if (!statSync(path).isDirectory()) return
   const [built, source] = [entryOf(path), sourceOf(path)]
@@ -49,7 +49,7 @@ function warnOfOldBuild(path: string, { err }: Io): void {
   err(`warning: ${relative(path, built)} is loaded, which is older than ${relative(path, source)}: npm run build makes it anew\n`)
 }
 
-/** Lists what is there now. `undo`: the way back of what was installed for it. */
+/** Writes a path or package into `[packs] load`. `undo` takes back what was installed for it. */
 async function list(home: string, word: string, flags: FlagValues, io: Io, undo?: () => Promise<void>): Promise<number> {
   const deployment = await readDeployment({ home }, io.env)
   const spec = listedAs({ spec: word, from: home }, deployment.load) ?? word
@@ -174,7 +174,7 @@ interface PacksTable {
   isolate?: boolean | readonly string[] | undefined
 }
 
-/** Which of these packs `isolate` names. What is said of all packs stays, unless it says the opposite of these. */
+/** Has `isolate` name, of the packs `names`, those in `apart` and no others. A `true` or `false`, which is about all packs, stays. */
 function isolated(table: PacksTable, names: readonly string[], apart: readonly string[]): void {
   const { isolate = [] } = table
   if (typeof isolate !== 'boolean') table.isolate = [...isolate.filter(name => !names.includes(name)), ...apart]

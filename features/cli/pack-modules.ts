@@ -43,7 +43,7 @@ export async function install(home: string, spec: string, io: Io): Promise<{ nam
   }
 }
 
-/** The way back is not needed any more. */
+/** Removes what `undo` of `install` would have put back. */
 export const settle = (home: string): Promise<void> => rm(join(home, `${installedDir}.before`), { recursive: true, force: true })
 
 /** Removes a package, if it was installed. */

@@ -1,6 +1,6 @@
-/** How packs are shown: a line, or one with its options. */
+/** How packs are shown: a row each, one with its options, or why some are not active. */
+import type { Feature, Pack } from '../../kernel/index.ts'
 import type { PackItem } from '../packs/index.ts'
-import { why } from './banner.ts'
 import { clip, table } from './io.ts'
 
 type Facts = Partial<Pick<PackItem, 'description' | 'process' | 'setup_ms' | 'options_schema' | 'option_defaults' | 'options'>>
@@ -22,6 +22,30 @@ export function rowOf(item: PackItem): Row {
   const facts = { description, process, setup_ms, options_schema, option_defaults, options }
   if (state === 'Disabled') return { ...facts, ...disabledRow(name) }
   return { name, state, version: version ?? undefined, why: state === 'Unloaded' ? 'for this run' : why({ name, state, meta }), ...facts }
+}
+
+/** Waiting packs that are named; more are only counted. */
+const mostWaiting = 5
+
+/** Why packs are not active, a line for each reason: those that wait do so for one of the others, or for one that was left out. */
+export function idleLines(idle: readonly Feature[], packs: readonly Pick<Pack, 'name' | 'provides'>[]): string[] {
+  const waiting = idle.filter(({ meta }) => meta.error === undefined && meta.waiting_for)
+  const others = waiting.length > 1 ? idle.filter(one => !waiting.includes(one)) : idle
+  const lines = others.map(feature => `${feature.name} is ${feature.state}: ${why(feature)}`)
+  if (waiting.length < 2) return lines
+  const names = waiting.map(({ name }) => name)
+  const theirs = packs.flatMap(({ name, provides }) => (names.includes(name) ? provides.map(({ id }) => id) : []))
+  const wanted = new Set(waiting.flatMap(({ meta }) => meta.waiting_for ?? []).filter(id => !theirs.includes(id)))
+  const more = names.length > mostWaiting ? ` and ${names.length - mostWaiting} more (svc-code packs)` : ''
+  return [...lines, `${names.length} wait for ${[...wanted].join(', ')}: ${names.slice(0, mostWaiting).join(', ')}${more}`]
+}
+
+/** Why a pack is not active, or what of an active one went wrong, in a few words. */
+export function why({ meta: { error, waiting_for, faults } }: Feature): string {
+  if (error !== undefined) return error
+  if (waiting_for) return `waits for ${waiting_for.join(', ')}`
+  if (faults) return `${faults.count} ${faults.count === 1 ? 'fault' : 'faults'}, last: ${faults.last}`
+  return ''
 }
 
 /** One pack with its options: type, default and what is in effect. */

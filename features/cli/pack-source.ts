@@ -5,7 +5,7 @@ import { watchConfig } from '../config/index.ts'
 import { defaultPacks, demoPacks, loadDefaultPack } from '../default-packs.ts'
 import type { Deployment as Deployed, PackSource } from '../packs/index.ts'
 import { type Deployment, readDeployment } from './deployment.ts'
-import { deploymentConfig, deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
+import { deploymentPacks, deploymentWarnings, packOptions } from './deployment-packs.ts'
 import type { FlagValues } from './flags.ts'
 import type { Origin } from './pack-files.ts'
 import { productVersion } from './version.ts'
@@ -25,7 +25,7 @@ export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment
   }
   const stateOf = (now: Deployment, all: readonly Pack[], gaveWay: readonly string[] = []): Deployed => ({
     packs: all,
-    config: deploymentConfig(now),
+    config: packOptions(now),
     disabled: now.disable,
     required: now.require,
     warnings: [...gaveWay, ...deploymentWarnings(now, all)]

@@ -3,17 +3,15 @@ import type { Pack } from '../../kernel/index.ts'
 import type { Deployment } from './deployment.ts'
 import { failedPack, originOf } from './load-pack.ts'
 
-/** A default pack, loaded on demand. */
-export type DefaultPack = () => Promise<Pack>
-
 /**
- * The packs of third parties, those that provide a default service without being named for it made to fail with the reason.
+ * The packs of third parties. One that provides a service of a default pack without being named for it is among them as a pack that fails
+ * with the reason. `defaults` load the default packs, which happens only when it is needed.
  * Throws when an entry of `replace` (pack by service id) names a service of no default pack, or a pack that does not provide it.
  */
 export async function checkReplacements(
   packs: readonly Pack[],
   { replace: named, disable }: Pick<Deployment, 'replace' | 'disable'>,
-  defaults: readonly DefaultPack[]
+  defaults: readonly (() => Promise<Pack>)[]
 ): Promise<Pack[]> {
   if (Object.keys(named).length === 0 && packs.every(pack => pack.provides.length === 0)) return [...packs]
   const owners = new Map<string, string>()

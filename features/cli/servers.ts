@@ -6,15 +6,15 @@ import type { Pack } from '../../kernel/index.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import { type Instance, listInstances } from '../instances/index.ts'
 import { guardOutbound, OutboundRefused } from '../llm/index.ts'
-import { reachable } from './banner.ts'
+import { reachable } from './bind.ts'
 import { CommandError } from './command-error.ts'
 import { homeOf, readDeployment } from './deployment.ts'
 import { deploymentPacks } from './deployment-packs.ts'
 import type { FlagValues } from './flags.ts'
 import { assertHome } from './home-access.ts'
 import type { Io } from './io.ts'
+import { kernelOptions } from './kernel-options.ts'
 import { blankEnvironment } from './own-environment.ts'
-import { kernelOptions } from './serve.ts'
 
 /** A server and a client of it. */
 export interface Reached {
@@ -106,12 +106,12 @@ export async function withServer<T>(
   )
 }
 
-/** What a start would say of its packs. Those that wait do so for one of these, or for one that was left out. */
+/** Names the failed packs, as a start does. Packs that wait are not named: they wait for a failed one, or for one that was left out. */
 function warnOfFailed(kernel: Kernel, { err }: Io): void {
   for (const { name, state, meta } of kernel.features()) if (state === 'Failed') err(`warning: pack ${name} failed: ${meta.error ?? ''}\n`)
 }
 
-/** What of the configuration the server does not use explains answers that would puzzle. */
+/** Tells what of the configuration the server does not use: it explains answers that would puzzle. */
 async function warned<T>(server: Reached, { err }: Io, use: (server: Reached) => Promise<T>): Promise<T> {
   const auth = await unwrap(server.client.rest.GET('/api/v1/auth')).catch(() => undefined) // its pack may be off
   for (const text of auth?.warnings ?? []) err(`warning: ${text}\n`)

@@ -1,4 +1,4 @@
-/** From what a person types to a session. */
+/** Finds the session that a person names, and the server that has it. */
 import { join } from 'node:path'
 import { ApiError, type Client, type Data, unwrap } from '../../client/index.ts'
 import { lockHolder } from '../../kernel/index.ts'

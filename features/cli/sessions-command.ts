@@ -23,39 +23,40 @@ export const sessions: Runner = (line, io) =>
       case 'show':
         return show(await sessionOf(client, line.words[0] ?? ''), line, io)
       case 'archive':
-        return await each(client, line, async ({ id }) => {
+        for (const { id } of await chosen(client, line)) {
           await unwrap(client.rest.POST('/api/v1/sessions/{session_id}:archive', { params: { path: { session_id: id } } }))
           io.out(`archived ${id}\n`)
-        })
+        }
+        return 0
       case 'export':
         return await exportTo(reached, line, io)
       case 'rm':
         return await remove(reached, line, io)
       default:
-        return await each(client, line, async ({ id }) => {
+        for (const { id } of await chosen(client, line)) {
           await unwrap(client.rest.POST('/api/v1/sessions/{session_id}:restore', { params: { path: { session_id: id } } }))
           io.out(`restored ${id}\n`)
-        })
+        }
+        return 0
     }
   })
 
-/** All ids are found before the first session is touched. */
-async function each(client: Client, { words }: CommandLine, act: (session: Session) => Promise<void>): Promise<number> {
-  const chosen: Session[] = []
-  for (const word of words) chosen.push(await sessionOf(client, word))
-  for (const session of chosen) await act(session)
-  return 0
+/** All of them are found before the first one is touched. */
+async function chosen(client: Client, { words }: CommandLine): Promise<Session[]> {
+  const found: Session[] = []
+  for (const word of words) found.push(await sessionOf(client, word))
+  return found
 }
 
 /** Deletes sessions with both of their trees; the server that has one open does it. */
-async function remove(reached: Reached, { words, flags }: CommandLine, io: Io): Promise<number> {
-  const chosen: Session[] = []
-  for (const word of words) chosen.push(await sessionOf(reached.client, word))
-  const named = chosen.map(({ id, title }) => `  ${id}  ${clip(title, 60)}`).join('\n')
+async function remove(reached: Reached, line: CommandLine, io: Io): Promise<number> {
+  const { flags } = line
+  const doomed = await chosen(reached.client, line)
+  const named = doomed.map(({ id, title }) => `  ${id}  ${clip(title, 60)}`).join('\n')
   if (!flags.yes && !io.interactive) throw new CommandError('nobody can be asked here: rm needs --yes')
   if (!flags.yes && !(await io.ask.confirm(`Delete with all their data, for good?\n${named}`)))
     throw new CommandError('nothing was deleted')
-  for (const session of chosen) {
+  for (const session of doomed) {
     const owner = await ownerOf(homeOf(flags, io.env), reached, session)
     const path = { session_id: session.id }
     await unwrap(owner.client.rest.DELETE('/api/v1/sessions/{session_id}', { params: { path } }))

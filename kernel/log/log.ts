@@ -12,6 +12,9 @@ export type Logger = PinoLogger
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
+/** Levels as they stand in the lines of a log: `labels` by number, `values` by name. */
+export const { levels } = pino
+
 export interface LogOptions {
   /** Default `info`; `silent` opens nothing. */
   readonly level?: LogLevel

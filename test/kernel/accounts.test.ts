@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { escaped } from '../../features/cli/culprit.ts'
+import { escaped } from '../../features/cli/faults.ts'
 import { type Accounts, definePack, defineRoute, extensionPoint, KernelInfo, Type } from '../../kernel/index.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 

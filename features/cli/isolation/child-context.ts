@@ -29,7 +29,7 @@ export interface Given {
   readonly config: unknown
   readonly home: string
   readonly hooks: readonly string[]
-  /** Of the log. */
+  /** Level of the log. */
   readonly level: string
 }
 
@@ -41,7 +41,7 @@ interface ChildParts {
   readonly graceMs: number
 }
 
-/** Of functions of items that are awaited: what the server takes for its own packs. */
+/** Time limit of a contributed function that is awaited, ms; the server's own packs have the same. */
 const answerMs = 30_000
 
 /** Faults are put down to the pack by the server. */
@@ -72,7 +72,7 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
   const refuse = (what: string): never => {
     throw new Uncrossable(`ctx.${what}`, 'hangs on objects of the server: a pack that uses it cannot run in a process of its own')
   }
-  /** What nobody waits for fails here, by its name. */
+  /** A listener whose answer nobody waits for: what it throws is told as a fault of the pack, with the listener's name. */
   const heard =
     (what: string, fn: (...args: never[]) => unknown) =>
     (...args: never[]): void =>

@@ -2,7 +2,7 @@
 import { isMainThread, Worker } from 'node:worker_threads'
 import type { Pack } from '../../../kernel/index.ts'
 import { Scope } from '../../../kernel/lifecycle/scope.ts'
-import { createLog, type LogLevel } from '../../../kernel/log/log.ts'
+import { createLog, type LogLevel, levels } from '../../../kernel/log/log.ts'
 import { guardOutbound } from '../../llm/index.ts'
 import { loadPacks } from '../load-pack.ts'
 import { childContext, type Given } from './child-context.ts'
@@ -21,8 +21,6 @@ interface Begin {
 
 /** How long background work and clean-ups may take when the pack leaves, ms. */
 const graceMs = 4_000
-
-const levels: Readonly<Record<string, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
 
 const wire = new ChildWire()
 let packs: readonly Pack[] = []
@@ -57,7 +55,7 @@ const peer = new Peer({ wire, root, server: false, failed: (what, error) => peer
 /** A line of its log, which the server writes. */
 function tellLine(line: string): void {
   const { level, time: _time, pid: _pid, msg, ...facts } = JSON.parse(line) as Record<string, unknown>
-  peer.tell(0, 'log', [levels[String(level)] ?? 'info', facts, msg === undefined ? undefined : String(msg)])
+  peer.tell(0, 'log', [levels.labels[Number(level)] ?? 'info', facts, msg === undefined ? undefined : String(msg)])
 }
 
 wire.listen((message, bytes) => {

@@ -1,4 +1,4 @@
-/** Stores of a pack in a process of its own: the server has them, nobody stands still for them. */
+/** Stores of a pack in a process of its own: they are in the server, and are called without standing still (but for `scan`). */
 import { isDeepStrictEqual } from 'node:util'
 import type { DocumentStore, StoreSpec } from '../../../kernel/index.ts'
 import type { Peer } from './peer.ts'

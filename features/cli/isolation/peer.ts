@@ -53,7 +53,7 @@ interface PeerOptions {
   readonly failed: (what: string, error: unknown) => void
 }
 
-/** What a call takes that waits, beside what it says. */
+/** Memory that a waiting call takes beside its message, as it is counted, bytes. */
 const callBytes = 1024
 
 export class Peer {
@@ -235,7 +235,7 @@ export class Peer {
     this.#answer(work, { r: c, e }, encoder.bytes)
   }
 
-  /** Whoever stands still has a way of its own. */
+  /** A caller that stands still reads another channel than the one that is heard in its own time. */
   #answer({ message, later }: Work, answer: Message, bytes: readonly Uint8Array[]): void {
     if (this.#over) return
     if (message.s === 1 && !later) this.#wire.answer?.(answer, bytes)

@@ -133,7 +133,7 @@ export class PackProcess {
     this.#failed = failed
   }
 
-  /** Says why it ends, should it. */
+  /** The reason that is told if it ends now. */
   blame(reason: string): void {
     this.#reason ??= reason
   }
@@ -150,7 +150,7 @@ export class PackProcess {
     else way.send(kind, body)
   }
 
-  /** Whatever it floods the server with: reading yields to the loop in between, and what the server does not take makes it wait. */
+  /** A process may flood the server: reading yields to the loop in between, and stops while too many of its calls wait for their answers. */
   #listen(socket: Socket): void {
     let began = 0
     const goOn = () => {

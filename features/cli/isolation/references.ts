@@ -134,6 +134,7 @@ export class References implements Refs {
     this.#taken.delete(id)
     if (count > 0) this.#reach.drop(id, count)
   }
+
   mark(value: object, kind: RefKind, path: string, answers: Answers | undefined): Mark {
     if (kind === 'function') return this.#functionMark(value as (...args: unknown[]) => unknown, path, answers)
     if (kind === 'signal') return this.#signalMark(value as AbortSignal)
@@ -249,7 +250,7 @@ export class References implements Refs {
     return asReadable ? Readable.from(list, { objectMode: false }) : list
   }
 
-  /** Whoever reads a list holds on to it. */
+  /** `_list` keeps the list alive while an item of it is waited for: once it is collected, the other end lets go of it. */
   #item(_list: object, id: number, method: 'next' | 'return'): Promise<IteratorResult<unknown>> {
     return this.#reach.call(id, method, []) as Promise<IteratorResult<unknown>>
   }

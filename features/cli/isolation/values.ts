@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { asContributed, type BinaryReply, binary, type Answers as NamedAnswers } from '../../../kernel/index.ts'
 import { type ErrorFacts, errorOf, factsOfError } from './errors.ts'
 
-/** How a function of a pack answers when the server calls it; `now` cannot be had from another process. */
+/** How a function of a pack answers when the server calls it; one that answers `now` cannot be called across processes. */
 export type Answer = NamedAnswers[string]
 
 /** How all functions answer, or each by the name under which it stands in what is handed over, and in what that answers. */

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { readDeployment } from '../../../features/cli/deployment.ts'
-import { deploymentConfig } from '../../../features/cli/deployment-packs.ts'
+import { packOptions } from '../../../features/cli/deployment-packs.ts'
 import { loadPacks } from '../../../features/cli/load-pack.ts'
 import { packSource } from '../../../features/cli/pack-source.ts'
 import meta from '../../../features/meta/pack.ts'
@@ -119,7 +119,7 @@ async function deployed(t: TestContext) {
   const started = await startTestKernel(t, {
     packs: own,
     home,
-    config: deploymentConfig(deployment),
+    config: packOptions(deployment),
     services: [[PackSource, { ...source, read, watch: async () => () => undefined }]]
   })
   const said = async () => {
