@@ -1,6 +1,7 @@
 /** One run of the ripgrep program. */
 import { spawn } from 'node:child_process'
 import { StringDecoder } from 'node:string_decoder'
+import { withStreams } from '../../kernel/index.ts'
 import { type Partial, SEARCH_BYTES, SEARCH_MS } from './engine.ts'
 import { runBehind } from './priority.ts'
 
@@ -37,7 +38,7 @@ export function run({ program, args, cwd, signal, onText, ...more }: Run): Promi
   const { encoding = 'utf8', files = [], most_bytes = SEARCH_BYTES, most_ms = SEARCH_MS } = more
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
-    const child = spawn(program, args, { cwd, env: searchEnv, stdio: ['ignore', 'pipe', 'pipe', ...files], windowsHide: true })
+    const child = withStreams(spawn(program, args, { cwd, env: searchEnv, stdio: ['ignore', 'pipe', 'pipe', ...files], windowsHide: true }))
     runBehind(child)
     const decoder = new StringDecoder(encoding)
     let bytes = 0

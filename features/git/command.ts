@@ -2,10 +2,10 @@
  * Runs git on a repository that nobody vouched for. What its own configuration would have git start (hooks, monitors, filters, drivers for diffs and
  * merges, transports) does not run; what the user configured for all repositories stays.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { lstat, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { AppError, errorSpec } from '../../kernel/index.ts'
+import { AppError, errorSpec, withStreams } from '../../kernel/index.ts'
 import { lookBehind, runBehind, smallText } from '../file-search/index.ts'
 
 export const GitUnavailable = errorSpec('git_unavailable', 40908, 'git is not available here')
@@ -120,6 +120,17 @@ export interface Output {
   readonly cut: boolean
 }
 
+const notStarted = (cause: unknown) => new AppError(GitUnavailable, { message: 'git cannot be started', cause })
+
+/** Not every refusal of the system comes as an event. */
+function started(spawned: () => ChildProcess): ChildProcess {
+  try {
+    return withStreams(spawned())
+  } catch (error) {
+    throw notStarted(error)
+  }
+}
+
 /** What git prints, at most `bytes` of it. `codes`: exit codes that are no failure; `input`: what git reads. Throws GitUnavailable (40908) for every other one. */
 export function collect(
   repository: Repository,
@@ -132,13 +143,15 @@ export function collect(
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
     const { cwd, env, top } = repository
-    const child = spawn('git', ['--no-pager', ...args], {
-      cwd,
-      env,
-      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'ignore'],
-      detached: true,
-      windowsHide: true
-    })
+    const child = started(() =>
+      spawn('git', ['--no-pager', ...args], {
+        cwd,
+        env,
+        stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'ignore'],
+        detached: true,
+        windowsHide: true
+      })
+    )
     runBehind(child)
     child.stdin?.on('error', () => undefined) // it has ended, and says why
     child.stdin?.end(input)
@@ -172,7 +185,7 @@ export function collect(
       signal.removeEventListener('abort', stop)
       settle()
     }
-    child.once('error', cause => over(() => reject(new AppError(GitUnavailable, { message: 'git cannot be started', cause }))))
+    child.once('error', cause => over(() => reject(notStarted(cause))))
     child.once('close', code =>
       over(() => {
         const cut = size > bytes

@@ -5,6 +5,7 @@ import { open } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
+import { withStreams } from '../../kernel/index.ts'
 import type { Launcher } from './apart.ts'
 import { commandEnv, type Hidden } from './environment.ts'
 import type { OutputPipe, OutputPipes } from './pipes.ts'
@@ -112,7 +113,7 @@ export class Command {
     const [program = shell, ...args] = [...launcher.words, shell, ...markedShell(shell, long ? readCommand : command, mark)]
     const out = { stdout: this.#options.pipes?.take(), stderr: this.#options.pipes?.take() }
     const stdio: StdioOptions = [given, out.stdout?.write ?? 'pipe', out.stderr?.write ?? 'pipe', ...(long ? (['pipe'] as const) : [])]
-    const child = spawnInto(out, () => spawn(program, args, { cwd, env, detached: true, stdio }))
+    const child = spawnInto(out, () => withStreams(spawn(program, args, { cwd, env, detached: true, stdio })))
     this.#output = { stdout: readEnd(out.stdout) ?? child.stdout!, stderr: readEnd(out.stderr) ?? child.stderr! }
     child.stdin?.on('error', () => undefined) // who does not read its input need not
     if (!talks) child.stdin?.end(input)

@@ -4,6 +4,7 @@
  */
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import { setMaxListeners } from 'node:events'
+import { constants } from 'node:os'
 import { type AppError, developerError } from '../errors.ts'
 import type { Guard } from './guard.ts'
 import { late, waitAtMost } from './wait.ts'
@@ -247,6 +248,17 @@ const killAll = () => {
   for (const child of children) signalGroup(child, 'SIGKILL')
 }
 
+/**
+ * A child that `spawn` has just answered. Throws where no descriptors were left: Node's child has no streams then and tells why a moment later,
+ * which ends the process when whoever reached for a stream has failed before listening.
+ */
+export function withStreams<T extends ChildProcess>(child: T): T {
+  if ((child.stdio as unknown) !== undefined) return child
+  child.on('error', () => undefined) // told here
+  const syscall = `spawn ${child.spawnfile}`
+  throw Object.assign(new Error(`${syscall} EMFILE`), { code: 'EMFILE', errno: -constants.errno.EMFILE, syscall })
+}
+
 /** See `PackContext.spawn`; SIGKILL comes `graceMs` after SIGTERM. */
 export function startChild(
   { pack, guard, scope }: Starter,
@@ -257,7 +269,7 @@ export function startChild(
 ): ChildProcess {
   // Loaded with the first child of a pack: a server whose packs have none goes without.
   const { spawn } = process.getBuiltinModule('node:child_process')
-  const child = spawn(command, args, { ...options, detached: process.platform !== 'win32' })
+  const child = withStreams(spawn(command, args, { ...options, detached: process.platform !== 'win32' }))
   let timer: NodeJS.Timeout | undefined
   const ended = new Promise<void>(resolve => {
     child.once('exit', () => {

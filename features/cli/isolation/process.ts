@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { headOf, PassingFailure } from '../../../kernel/index.ts'
+import { headOf, PassingFailure, withStreams } from '../../../kernel/index.ts'
 import { waitAtMost } from '../../../kernel/lifecycle/wait.ts'
 import { FramedSocket } from '../../peers/framed.ts'
 import { shownVariables } from '../own-environment.ts'
@@ -71,10 +71,12 @@ export class PackProcess {
     const { memory_mb, root } = options
     this.#limits = options
     const heap = Math.floor((memory_mb * 3) / 4)
-    this.#child = spawn(process.execPath, [`--max-old-space-size=${heap}`, entry], {
-      env: shownVariables(process.env),
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe']
-    })
+    this.#child = withStreams(
+      spawn(process.execPath, [`--max-old-space-size=${heap}`, entry], {
+        env: shownVariables(process.env),
+        stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe']
+      })
+    )
     const of = (at: number) => this.#child.stdio[at] as Socket
     const ignore = () => undefined
     for (const at of [1, 2, ...Object.values(channels)]) of(at)?.on('error', ignore) // its end says so

@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test'
 import { canHold, type FileMatches, type GrepRequest } from '../../../features/file-search/index.ts'
 import { createRipgrep, findRipgrep } from '../../../features/file-search/ripgrep.ts'
 import { walker } from '../../../features/file-search/walker.ts'
+import { noDescriptors } from '../../helpers/no-descriptors.ts'
 import { files } from '../tools-files/scene.ts'
 
 const signal = new AbortController().signal
@@ -50,6 +51,17 @@ const isGone = (pid: number) => {
   }
 }
 const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+
+test('where no descriptor is left for the program, the search fails alone', async t => {
+  const { engine, list } = await standIn(t, "printf 'file\\000'")
+  const again = noDescriptors(t)
+  await assert.rejects(
+    engine.list(list, () => true, signal),
+    /EMFILE/
+  )
+  again()
+  assert.equal(await engine.list(list, () => true, signal), undefined)
+})
 
 test('a path that comes in parts, and a character cut in two, are put together', { timeout: 15_000 }, async t => {
   const script = looks("printf 'first\\000h\\303'; read _ < ask; printf '\\251lf\\000'", "printf '/proc/self/fd/3\\000'")

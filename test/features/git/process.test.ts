@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { listFiles } from '../../../features/fs/index.ts'
 import { collect } from '../../../features/git/command.ts'
 import { GitCache } from '../../../features/git/index.ts'
+import { noDescriptors } from '../../helpers/no-descriptors.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { repository, setEnv } from './scene.ts'
 
@@ -38,6 +39,15 @@ async function gone(pid: number): Promise<void> {
     await new Promise(setImmediate)
   }
 }
+
+test('where no descriptor is left for git, it is told as 40908', async t => {
+  const dir = await standIn(t, 'echo out')
+  const asked = () => collect({ cwd: dir, top: dir, env: { PATH: process.env.PATH } }, ['status'], signal, 1024)
+  const again = noDescriptors(t)
+  await assert.rejects(asked(), { code: 40908, message: 'git cannot be started' })
+  again()
+  assert.equal((await asked()).text, 'out\n')
+})
 
 test('git that takes longer than 30 s is ended with all that it started, and told as 40908', { timeout: 30_000 }, async t => {
   const dir = await standIn(t, 'sleep 600 & echo $! > "$0.child"; wait')

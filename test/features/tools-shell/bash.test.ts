@@ -10,6 +10,7 @@ import { commandEnv, findShell, hiddenFrom } from '../../../features/tools-shell
 import { OutputPipes } from '../../../features/tools-shell/pipes.ts'
 import { createShell } from '../../../features/tools-shell/shell.ts'
 import { startChild } from '../../helpers/child.ts'
+import { noDescriptors } from '../../helpers/no-descriptors.ts'
 import { fakeAgent, scene, type TestLike, temporary } from '../tools/fakes.ts'
 
 async function bash(t: TestLike, launcher?: Launcher, killGraceMs = 200) {
@@ -91,6 +92,16 @@ async function isGone(pid: number): Promise<boolean> {
 async function ended(pid: number): Promise<void> {
   while (!(await isGone(pid))) await new Promise(resolve => setTimeout(resolve, 2))
 }
+
+test('a command that finds no descriptor left fails alone, and the next one runs', async t => {
+  const { bash: run } = await bash(t)
+  const again = noDescriptors(t)
+  const refused = await run({ command: 'echo one' })
+  assert.equal(refused.is_error, true)
+  assert.match(refused.output, /EMFILE/)
+  again()
+  assert.equal((await run({ command: 'echo one' })).output, 'one')
+})
 
 test('the output of both streams is the result, and arrives live', async t => {
   const { bash: run, live, reports, told } = await bash(t)
