@@ -1,7 +1,9 @@
 /** Path rules of the file tools: where a given path leads, and whether the tools may go there. */
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { dirname, isAbsolute, join, relative } from 'node:path'
 import { homeOfUser, isMissing } from '../../kernel/index.ts'
 import {
+  absolutePath,
+  isBelowUser,
   isInside,
   isProtected,
   isSecretLink,
@@ -38,11 +40,10 @@ export interface PlacePorts {
 export async function locate(given: string, env: ToolEnv, ports: PlacePorts): Promise<Place> {
   if (given.includes('\0')) throw new ToolRefusal('The path contains a NUL character.')
   const { cwd } = env
-  const home = given === '~' || given.startsWith('~/')
-  const path = home ? join(homeOfUser(), given.slice(1)) : resolve(cwd, given)
+  const path = absolutePath(given, cwd)
   const real = await realOf(path, ports.ops)
   const around = await surroundings(env, ports)
-  const free = home || isAbsolute(given)
+  const free = isBelowUser(given) || isAbsolute(given)
   if (!free && (!isInside(path, cwd) || !isInside(real, around.cwd))) {
     throw new ToolRefusal(`The path ${given} leads out of the working directory. Use an absolute path for files elsewhere.`)
   }

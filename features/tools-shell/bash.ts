@@ -1,8 +1,7 @@
 /** The Bash tool: one command, waited for, or as a task beside the conversation. */
-import { join, resolve } from 'node:path'
-import { homeOfUser, lookAt, realAt } from '../../kernel/index.ts'
+import { lookAt, realAt } from '../../kernel/index.ts'
 import type { Tasks } from '../tasks/index.ts'
-import { type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
+import { absolutePath, type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
 import { type BackgroundSettings, runAsTask } from './as-task.ts'
 import { type Arguments, CommandRun, type Line, type RunPorts, resultOf } from './command-run.ts'
 import { bashParameters, DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S } from './contract.ts'
@@ -51,7 +50,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
     async prepare(args: Arguments, env: ToolEnv) {
       if (args.command.includes('\0')) throw new ToolRefusal('The command contains a NUL character.')
       checkTime(args, env, ports.tasks())
-      const cwd = directory(args.cwd, env.cwd)
+      const cwd = args.cwd === undefined ? env.cwd : absolutePath(args.cwd, env.cwd)
       const real = (await lookAt(cwd))?.isDirectory() ? await realAt(cwd) : undefined
       if (real === undefined) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
       void ports.pipes?.ready() // beside the reading of the first command, so that nobody waits for it
@@ -95,11 +94,6 @@ function checkTime({ timeout, description, run_in_background, disable_timeout }:
   if (refusal !== undefined) throw new ToolRefusal(refusal)
   if (!description?.trim()) throw new ToolRefusal('description: is required with run_in_background.')
   if (disable_timeout && timeout !== undefined) throw new ToolRefusal('timeout and disable_timeout exclude each other.')
-}
-
-function directory(given: string | undefined, cwd: string): string {
-  if (given === undefined) return cwd
-  return given === '~' || given.startsWith('~/') ? join(homeOfUser(), given.slice(1)) : resolve(cwd, given)
 }
 
 /** Without tasks: waited for, and nothing else. */

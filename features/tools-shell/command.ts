@@ -17,7 +17,7 @@ type Kind = 'stdout' | 'stderr'
 interface CommandOptions {
   readonly shell: string
   /** Starts the shell; default: it is started as it is. */
-  readonly launcher?: Launcher
+  readonly launcher?: Launcher | undefined
   readonly command: string
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
@@ -28,7 +28,7 @@ interface CommandOptions {
   /** Standard input stays open, for `write`. */
   readonly talks?: boolean
   /** What its output comes through; default: what `spawn` makes. */
-  readonly pipes?: Pick<OutputPipes, 'take'>
+  readonly pipes?: Pick<OutputPipes, 'take'> | undefined
   /** Called for each piece of text, in arrival order. */
   readonly onText: (kind: Kind, text: string) => void
   /** Between SIGTERM and SIGKILL, in ms. */
@@ -275,15 +275,15 @@ function spawnInto(pipes: { readonly [kind in Kind]: OutputPipe | undefined }, s
 const readEnd = (pipe: OutputPipe | undefined): Readable | undefined =>
   pipe && new Socket({ fd: pipe.read, readable: true, writable: false })
 
-/** Starts a command of this server, on its record. `env` is added to the environment that commands get. `release`: it is over, or left. */
+/** Starts a command of this server and records it. `env` is added to the environment that commands get. `release` is called when it is over or was left. */
 export function startCommand(
   ports: CommandPorts,
   options: Pick<CommandOptions, 'command' | 'cwd' | 'input' | 'talks' | 'onText'> & Partial<Pick<CommandOptions, 'env' | 'killGraceMs'>>
 ): { readonly command: Command; release(): void } {
-  const { shell, launcher = { words: [] }, pipes, record, killGraceMs, drainMs } = ports
+  const { shell, launcher, pipes, record, killGraceMs, drainMs } = ports
   const mark = record.begin()
   const env = { ...commandEnv(process.env, ports.hidden(), shell, mark), ...options.env }
-  const command = new Command({ shell, launcher, ...(pipes && { pipes }), killGraceMs, drainMs, ...options, env, mark })
+  const command = new Command({ shell, launcher, pipes, killGraceMs, drainMs, ...options, env, mark })
   const disown = ports.own(command)
   if (command.pid !== undefined) void record.started(mark, command.pid)
   const release = () => {

@@ -6,7 +6,7 @@ import { ToolProgressUpdate } from '../agent/index.ts'
 export const DEFAULT_TIMEOUT_S = 60
 export const MAX_TIMEOUT_S = 300
 /** Seconds a command may run in the background. */
-export const MAX_BACKGROUND_S = 86_400
+const MAX_BACKGROUND_S = 86_400
 
 export const bashParameters = Type.Object(
   {

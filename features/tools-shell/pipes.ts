@@ -15,6 +15,7 @@ export interface OutputPipe {
 
 /** Made ahead and together: Node has no call for it, so that a program has to run. */
 const batch = 16
+/** With fewer than these left, more are made. */
 const fewest = 8
 /** Standard output and standard error. */
 const perCommand = 2

@@ -5,7 +5,9 @@ export { listTools, ToolEntry } from './contract.ts'
 export { compilePathGlob, compileText, matchPath, matchText, meansTool } from './glob.ts'
 export { KeptText } from './kept-text.ts'
 export {
+  absolutePath,
   belongsToHome,
+  isBelowUser,
   isInside,
   isProtected,
   isSensitive,

@@ -1,7 +1,17 @@
 /** Questions about paths that tools and permissions ask: what lies where, and what is off limits by its name or by its place. */
 import { readlink, realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { realAt } from '../../kernel/index.ts'
+import { homeOfUser, isMissing, realAt } from '../../kernel/index.ts'
+
+/** A path as a model or a shell line gives it, absolute: `~` stands for the home of the user, a relative one lies below `cwd`. */
+export function absolutePath(given: string, cwd: string): string {
+  return isBelowUser(given) ? join(homeOfUser(), given.slice(1)) : resolve(cwd, given)
+}
+
+/** `~`, or something below it. */
+export function isBelowUser(given: string): boolean {
+  return given === '~' || given.startsWith('~/')
+}
 
 /** True for the directory itself and everything below it. */
 export function isInside(path: string, dir: string): boolean {
@@ -15,7 +25,7 @@ export function isInside(path: string, dir: string): boolean {
  */
 export async function leadsTo(path: string): Promise<string> {
   const missing = (error: unknown) => {
-    if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    if (!isMissing(error)) throw error
     return undefined
   }
   const real = (await realAt(path)) ?? (await realpath(path).catch(missing)) // why it has none, the slower call says

@@ -4,7 +4,7 @@ import { containerFlags, launching, type Program, programOf } from './programs.t
 import { leading } from './risk.ts'
 import { baseOf, literal, unquoted } from './words.ts'
 
-/** Commands that carry each other in one line; the last one of more has no room left for its own. */
+/** How many commands may carry each other (`sudo env nice rm`); what stands behind the last of them is not looked at. */
 const CARRIED = 20
 
 export class Call {

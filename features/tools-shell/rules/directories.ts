@@ -1,7 +1,8 @@
 /** Which directories a line may be in, as far as its `cd` says. */
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { SyntaxNode } from 'unbash'
 import { homeOfUser, lookAt } from '../../../kernel/index.ts'
+import { absolutePath } from '../../tools/index.ts'
 import type { Call } from './call.ts'
 import { Texts } from './texts.ts'
 import type { Found } from './tree.ts'
@@ -112,7 +113,7 @@ export class Directories {
   #target(text: string, from: string): string {
     if (text === '-' || text === '~-') return process.env.OLDPWD ?? from
     const user = /^~[^/+-][^/]*(.*)/s.exec(text)
-    return user ? join(dirname(this.#home), user[1]!) : pathOf(withoutDetours(text, from), from)
+    return user ? join(dirname(this.#home), user[1]!) : absolutePath(withoutDetours(text, from), from)
   }
 }
 
@@ -128,8 +129,4 @@ export function withoutDetours(text: string, base: string): string {
     .replace(/^(\/proc\/[^/]+)(?:\/+(?:fd\/+\.\.|\.|task\/+[^/]+))*(?=\/)/, '$1')
     .replace(/^\/proc\/[^/]+\/+(?:root(?=\/|$)|(cwd)(?=\/|$))/, (_, isCwd) => (isCwd ? base : ''))
     .replace(/^~\+(?=\/|$)/, base)
-}
-
-export function pathOf(text: string, cwd: string): string {
-  return text === '~' || text.startsWith('~/') ? join(homeOfUser(), text.slice(1)) : resolve(cwd, text)
 }

@@ -1,8 +1,7 @@
 /** The files that a line names: those of its redirections, and words that lead to files of the server itself. */
 import type { Redirect, SyntaxNode } from 'unbash'
 import { realAt, yieldToLoop } from '../../../kernel/index.ts'
-import { type FileAccess, isInside, type Surroundings, withoutLinks } from '../../tools/index.ts'
-import { pathOf } from './directories.ts'
+import { absolutePath, type FileAccess, isInside, type Surroundings, withoutLinks } from '../../tools/index.ts'
 import { ownWords } from './own-words.ts'
 import { isHarmless, kindsOf } from './redirects.ts'
 import type { Found } from './tree.ts'
@@ -36,7 +35,7 @@ export async function filesOf(
     if (others) await others
     const target = node.target && literal(node.target)
     if (target === undefined || /^~[^/]/.test(target)) continue
-    const path = pathOf(target, cwd)
+    const path = absolutePath(target, cwd)
     const real = (await realAt(path)) ?? path // absent: its name is all there is
     known.set(node, real)
     for (const kind of kindsOf(node)) accesses.set(`${kind} ${real}`, { kind, path: real })

@@ -15,23 +15,23 @@ export const DYNAMIC = '\0'
 export const EXPANDING = '\x01'
 
 /** Where something stands. */
-export interface Place {
+interface Place {
   /** What is found may be commands, but need not. */
   readonly suspected: boolean
-  /** That something cannot be understood means that the line cannot. */
+  /** Text here that cannot be understood makes the whole line uncertain. */
   readonly counts: boolean
   /** A shell reads it that need not be bash. */
   readonly plain: boolean
   /** Its commands get their input from elsewhere. */
   readonly fed: boolean
-  /** Scripts around it. */
+  /** How many scripts it is nested in. */
   readonly depth: number
 }
 
 /** In a text that the shell computes with: a command. */
 export const runsWithin = /\$\(|`/
 
-/** What is found may be a command, and what cannot be understood means nothing. */
+/** What is found may be a command; text that cannot be understood does not make the line uncertain. */
 export const suspicion = { suspected: true, counts: false }
 
 export class Findings {
@@ -46,7 +46,7 @@ export class Findings {
   readonly #todo: { readonly look: () => void; readonly place: Place }[] = []
   /** Scripts whose variables are not known yet. */
   #fresh: Found[] = []
-  /** Where what is looked at stands. */
+  /** The place of what is looked at now. */
   place: Place
   #budget = BUDGET
 

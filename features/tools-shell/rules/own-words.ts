@@ -2,9 +2,9 @@
 import { dirname, isAbsolute, join } from 'node:path'
 import type { Command, SyntaxNode, Word } from 'unbash'
 import { yieldToLoop } from '../../../kernel/index.ts'
-import type { FileAccess, Surroundings } from '../../tools/index.ts'
+import { absolutePath, type FileAccess, type Surroundings } from '../../tools/index.ts'
 import type { Call } from './call.ts'
-import { Directories, goingIn, pathOf, withoutDetours } from './directories.ts'
+import { Directories, goingIn, withoutDetours } from './directories.ts'
 import { OwnFiles } from './own-files.ts'
 import { type Recursion, recursionOf, takesNames } from './recursion.ts'
 import { Texts, UNKNOWN } from './texts.ts'
@@ -114,7 +114,7 @@ export async function ownWords(
     const others = yieldToLoop()
     if (others) await others
     const recursion = reached.has(word) ? reached.get(word) : loose
-    const now = [...dirs, ...(elsewhere.get(word) ?? []).flatMap(dir => Array.from(dirs, from => pathOf(dir, from)))]
+    const now = [...dirs, ...(elsewhere.get(word) ?? []).flatMap(dir => Array.from(dirs, from => absolutePath(dir, from)))]
     const key = [word.text, recursion?.links, ...now].join('\0')
     if (!known.has(key)) {
       const isGlob = word.parts?.some(part => part.type !== 'SingleQuoted' && part.type !== 'DoubleQuoted') ?? false
@@ -170,7 +170,7 @@ async function leadTo({ texts, bases, now, isGlob, recursion }: Named, files: Ow
         }
         const isFree = isAbsolute(piece) || piece.startsWith('~')
         const reach = isFree || now.has(base) ? recursion : undefined
-        const path = pathOf(piece, base)
+        const path = absolutePath(piece, base)
         const own = files.named(path, reach !== undefined)
         if (own) return own
         const raw = isFree ? path : `${base}/${piece}`

@@ -76,7 +76,7 @@ export const containerFlags =
   /=|^-[dPitq]+$|^--(?:build|detach|init|interactive|no-deps|no-healthcheck|no-TTY|privileged|publish-all|quiet|read-only|remove-orphans|rm|service-ports|stdin|tty)$/
 
 /** Interpreters of other languages, and programs whose texts may begin commands: what stands in their words is looked through for commands. */
-export const interpreters =
+const interpreters =
   /^(?:deno|ed|emacs|ex|expect|g?make|gdb|less|lua(?:jit)?|more|node(?:js)?|n?vim?|osascript|perl|php|pypy|python|ruby|sftp|sqlite|tclsh|view)[\d.]*$/
 
 /** Programs with subcommands that do what another program does: `program mark:subcommand=that ...`; the mark stands before it. */

@@ -17,10 +17,10 @@ import { baseOf, isBash, isForeign } from './words.ts'
  * `cd '<cwd>' && <line>`. `parts`: its simple commands, and what is no simple command as a whole. `uncertain`: it runs something that its text
  * does not name. `accesses`: files that redirections read and write, links resolved, and those of the server that words name.
  */
-export type ReadLine = Required<Pick<ToolExecution, 'accesses' | 'approval_argument' | 'parts' | 'uncertain'>>
+type ReadLine = Required<Pick<ToolExecution, 'accesses' | 'approval_argument' | 'parts' | 'uncertain'>>
 
 /** Where a line runs. */
-export interface LinePlace {
+interface LinePlace {
   /** The shell that reads it: a path or a name. */
   readonly shell: string
   /** Absolute. */

@@ -95,7 +95,6 @@ export function list(text: string): string[] {
 }
 
 export const SHELLS = 'ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh'
-export const shells: ReadonlySet<string> = new Set(list(SHELLS))
 /** Those that read what bash adds to the language as bash does. */
 export const isBash = (name: string): boolean => name === 'bash' || name === 'rbash'
 
