@@ -19,7 +19,7 @@ interface AdmissionParts {
   readonly turns: Turns
 }
 
-/** One after the other: whoever calls sees to that. */
+/** Not for calls side by side: the engine makes one after the other. */
 export class Admission {
   readonly #host: AgentHost
   readonly #history: History
@@ -43,7 +43,7 @@ export class Admission {
     if (known) throw new AppError(PromptCompleted, { data: { aborted: false } })
   }
 
-  /** `launched`: packs are asked first; how the prompt started. */
+  /** `launched`, where packs are asked about the prompt first: resolves to how it started. `settled`: hears how it ended. */
   async accept(
     input: PromptInput,
     settled?: QueuedPrompt['settled']

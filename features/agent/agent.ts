@@ -1,5 +1,5 @@
 /** The engine of one agent: accepts prompts and notices, runs one turn after the other, steers, aborts, and recovers after a crash. */
-import { AppError, type Connection, waitAtMost } from '../../kernel/index.ts'
+import { AppError, type Connection, inOrder, waitAtMost } from '../../kernel/index.ts'
 import type { History, Tracked } from '../history/index.ts'
 import type { LlmRequest, ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
@@ -49,7 +49,7 @@ export class AgentEngine implements Agent {
   readonly #waiting: WaitingPrompts
   readonly #failures: Tracked<Failures>
   /** What comes in is taken one after the other. */
-  #entering: Promise<unknown> = Promise.resolve()
+  readonly #inOrder = inOrder()
 
   private constructor(
     host: AgentHost,
@@ -253,9 +253,9 @@ export class AgentEngine implements Agent {
     await this.abort(false)
   }
 
-  /** What waits does not begin when that has ended which it waits for. */
+  /** Withdraws what waits, so that nothing of it begins when the running turn or exclusive work ends. */
   async withdrawAll(): Promise<void> {
-    await this.#entering
+    await this.#entered()
     await this.#waiting.withdrawAll()
   }
 
@@ -310,7 +310,7 @@ export class AgentEngine implements Agent {
   /** Takes nothing more, cancels the running turn and waits for its end. Queued prompts stay accepted and start with the next load. */
   async close(): Promise<void> {
     this.#turns.stop()
-    await this.#entering
+    await this.#entered()
     await this.#turns.endExclusive()
     // The next process would not run them.
     if (this.host.record.type === 'sub' && this.host.session.writable)
@@ -328,14 +328,13 @@ export class AgentEngine implements Agent {
     for (const settled of this.#turns.ends.values()) settled(neverRan)
   }
 
-  #inOrder<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#entering.then(work)
-    this.#entering = done.catch(() => undefined) // the caller hears of it
-    return done
+  /** Resolves when what came in before was taken. */
+  #entered(): Promise<void> {
+    return this.#inOrder(async () => undefined)
   }
 }
 
-/** How something ends, and who says so. */
+/** A promise of an outcome, and the function that settles it. */
 function settling() {
   let settled: NonNullable<QueuedPrompt['settled']> = () => {}
   const ended = new Promise<TurnOutcome>(resolve => {

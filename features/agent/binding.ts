@@ -1,5 +1,5 @@
 /** What an agent is bound to: settings, profile, model and the system prompt that follows from them. */
-import { AppError, nextPass, ValidationFailed } from '../../kernel/index.ts'
+import { AppError, inOrder, nextPass, ValidationFailed } from '../../kernel/index.ts'
 import type { History, HistoryRecord } from '../history/index.ts'
 import { type ResolvedModel, windowOf } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -50,8 +50,8 @@ export class AgentBinding {
   readonly #history: History
   readonly #deps: AgentDeps
   #settings: AgentSettings
-  /** One change after the other: each begins with what the one before made. Never rejects. */
-  #changing: Promise<unknown> = Promise.resolve()
+  /** One change after the other: each begins with what the one before made. */
+  readonly #inOrder = inOrder()
   /** The disk refused what the agent is bound to. */
   #unsaved = false
   /** Rendered last, and recorded. */
@@ -80,9 +80,7 @@ export class AgentBinding {
   /** True when something changed; recorded before it counts. */
   configure(change: Partial<AgentSettings>): Promise<boolean> {
     if (Object.keys(change).length === 0) return Promise.resolve(false) // as most prompts have it
-    const changing = this.#changing.then(() => this.#change(change))
-    this.#changing = changing.catch(() => undefined) // whoever asked hears of it
-    return changing
+    return this.#inOrder(() => this.#change(change))
   }
 
   async #change(change: Partial<AgentSettings>): Promise<boolean> {
@@ -120,7 +118,7 @@ export class AgentBinding {
   /** Binds model and profile and renders the system prompt where that has not happened yet. Never rejects. */
   async forTurn(looked?: Promise<LookedUp | undefined>): Promise<TurnBinding> {
     const records: HistoryRecord[] = []
-    await this.#changing
+    await this.#inOrder(async () => undefined) // changes that began before count
     try {
       const settings = bound(this.settings, this.#deps.llm)
       if (this.#unsaved || !sameSettings(settings, this.#settings)) this.#record(settings)

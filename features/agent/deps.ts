@@ -15,7 +15,7 @@ export interface AgentDeps {
   readonly llm: Llm
   readonly hooks: TurnHookCalls
   readonly log: Logger
-  /** Of the packs that take part. */
+  /** Puts time and faults down to the packs that take part. */
   readonly accounts: Accounts
   readonly operator: Operator
   readonly emit: (agent: AgentHost) => AgentEmit

@@ -1,7 +1,6 @@
-/** What a person should see of an agent: its last failure, as a state of its records and in words, and what it asks while nobody listens. */
-import { AppError, type Static } from '../../kernel/index.ts'
+/** The last failure of an agent: as a state of its records, and in words for whoever runs the server. */
+import { AppError } from '../../kernel/index.ts'
 import { coreRecord, recordTypes, type StateSpec } from '../history/index.ts'
-import type { approvalRequested } from '../interactions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ErrorInfo } from './contract.ts'
 import { type Retry, remainingMs } from './retry.ts'
@@ -140,10 +139,4 @@ function advice({ code, status, provider_id = 'the provider', model = 'the model
     default:
       return undefined
   }
-}
-
-/** An approval that no client heard of: a person with nothing but the terminal must learn of it, and how it is answered. */
-export function unheardLine({ session_id, approval_id, action }: Static<typeof approvalRequested.payload>): string {
-  const answer = `POST /api/v1/sessions/${session_id}/approvals/${approval_id} {"decision":"approved"} or {"decision":"rejected"}`
-  return `${session_id}: asks for approval (${action}), and no client listens; answer it with ${answer}`
 }

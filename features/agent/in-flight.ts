@@ -15,13 +15,13 @@ export class InFlight {
   readonly #offsets: 'turn' | 'step'
   #step = 0
   #stepId: string | undefined
-  /** What the phase in force is of. */
+  /** Key of the phase that was announced last: pieces of one stream announce it once. */
   #shown = ''
   /** Prompts of which was told that they were steered into the turn. */
   readonly #steered = new Set<string>()
   /** A step is open and none of its results came: clients close the message with the first result. */
   #textOpen = false
-  /** What the history says. */
+  /** The open step, as the history has it. */
   readonly #openStep: () => OpenStep | undefined
 
   constructor(

@@ -2,7 +2,7 @@
 import { coreRecord, recordTypes, type StateSpec } from '../history/index.ts'
 import type { TurnReason } from '../sessions/index.ts'
 
-export interface LastEnd {
+interface LastEnd {
   /** A turn runs. */
   readonly open?: true
   /** Of the newest turn that is over, or of a prompt after it that got none; ms. */
@@ -10,7 +10,7 @@ export interface LastEnd {
 }
 
 /** `reason` of a turn as a session tells it. */
-export const turnReason = (reason: string): TurnReason =>
+const turnReason = (reason: string): TurnReason =>
   reason === 'completed' ? reason : reason === 'failed' || reason === 'blocked' ? 'failed' : 'cancelled'
 
 export const lastEndState: StateSpec<LastEnd> = {

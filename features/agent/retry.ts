@@ -1,4 +1,5 @@
 /** When something that failed is tried again. */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { LlmError } from '../llm/index.ts'
 
 const maxDelayMs = 32_000
@@ -31,17 +32,10 @@ export function remainingMs(failedAttempt: number, maxAttempts: number, baseMs: 
   return sum
 }
 
+/** The longest that a timer can hold, ms; a longer one would fire at once. */
+const longestMs = 2 ** 31 - 1
+
 /** Resolves after `ms`, or as soon as the signal aborts. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted || ms <= 0) return Promise.resolve()
-  return new Promise(resolve => {
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    // Longer waits than a timer can hold would fire at once.
-    const timer = setTimeout(done, Math.min(ms, 2 ** 31 - 1))
-    signal.addEventListener('abort', done, { once: true })
-  })
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms > 0) await delay(Math.min(ms, longestMs), undefined, { signal }).catch(() => undefined) // it aborted
 }

@@ -182,8 +182,8 @@ export interface Agent {
   /**
    * Runs `work` while no turn runs; prompts and notices that come meanwhile are accepted and begin when it has ended. Throws `refusal` (default
    * SessionBusy, 40901) when a turn runs or waits, or other exclusive work goes on; `brief` work is waited for instead, in the order of the
-   * calls, and so are, for a second, the taps of the end of a turn. The signal aborts when the agent is closed or its session archived, which wait for the end of `work`. Work that takes long
-   * announces itself (`session.work.background`).
+   * calls, and so are, for a second, the taps of the end of a turn. The signal aborts when the agent is closed or its session archived, which
+   * wait for the end of `work`. Work that takes long announces itself (`session.work.background`).
    */
   exclusive<T>(work: (signal: AbortSignal) => Promise<T>, options?: ExclusiveOptions): Promise<T>
   /**

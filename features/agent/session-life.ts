@@ -1,14 +1,13 @@
 /** What becomes of agents when their session is loaded or archived, when a client subscribes to it, and when the server stops. */
-import { defineSlot, type PackContext } from '../../kernel/index.ts'
+import { defineSlot, type PackContext, type Static } from '../../kernel/index.ts'
 import type { Histories } from '../history/index.ts'
 import { approvalRequested } from '../interactions/index.ts'
 import type { AgentHost, Session, Sessions } from '../sessions/index.ts'
 import type { AgentEngine } from './agent.ts'
-import { unheardLine } from './failure.ts'
 import { readHeard, recoverChildren } from './recovery.ts'
 import { cutLine } from './stopping.ts'
 
-export interface SessionLifePorts {
+interface SessionLifePorts {
   readonly sessions: Sessions
   readonly histories: Histories
   readonly of: (agent: AgentHost) => Promise<AgentEngine>
@@ -48,6 +47,12 @@ export function showApprovals(ctx: Context, { sessions, opened }: SessionLifePor
     if (ctx.streams.subscribers(event.session_id) === 0) ctx.operator.info({ session_id: event.session_id }, unheardLine(event.payload))
     void (agent && opened(agent))?.then(engine => engine.awaitsApproval({ approvalId, toolCallId }))
   })
+}
+
+/** An approval that no client heard of: a person with nothing but the terminal must learn of it, and how it is answered. */
+function unheardLine({ session_id, approval_id, action }: Static<typeof approvalRequested.payload>): string {
+  const answer = `POST /api/v1/sessions/${session_id}/approvals/${approval_id} {"decision":"approved"} or {"decision":"rejected"}`
+  return `${session_id}: asks for approval (${action}), and no client listens; answer it with ${answer}`
 }
 
 /** Who subscribes in the middle of a turn learns whether it has the whole text. */

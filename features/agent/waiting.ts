@@ -58,7 +58,7 @@ export class WaitingPrompts {
     return true
   }
 
-  /** Nobody waits any more. */
+  /** Withdraws all prompts and notices that wait. */
   async withdrawAll(): Promise<void> {
     const steered = this.#turns.current?.steered ?? []
     await this.withdraw([...this.#turns.queue.items(), ...steered].map(item => item.prompt_id))

@@ -78,7 +78,7 @@ export interface PromptPorts {
   readonly blockMs: number
 }
 
-export interface SystemPrompt {
+interface SystemPrompt {
   readonly text: string
   /** The date that it says, if it does. */
   readonly date?: string

@@ -1,6 +1,6 @@
 /** Custom prompts: a text with variables in place of the system prompt. The user's own is `SYSTEM.md` in the home. */
 import { join } from 'node:path'
-import { readBounded, stampAt } from '../../../kernel/index.ts'
+import { isMissing, readBounded, stampAt } from '../../../kernel/index.ts'
 
 /** Variables that are empty while nobody fills them; other names stay as they are written. */
 const known = [
@@ -31,5 +31,3 @@ export async function readSystemFile(home: string): Promise<string | undefined> 
 
 /** Another one for every content; empty when there is no such file. */
 export const systemFileStamp = (home: string): Promise<string> => stampAt(systemFile(home))
-
-const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
