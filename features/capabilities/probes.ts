@@ -1,6 +1,7 @@
 /** Looks at this machine: plugins, files, processes, commands. Nothing is changed. */
 import { access, constants, readdir, readFile, stat } from 'node:fs/promises'
 import { basename, delimiter, join } from 'node:path'
+import { isMissing } from '../../kernel/index.ts'
 import type { Plugins } from '../plugins/index.ts'
 import type { Shell } from '../tools-shell/index.ts'
 import type { CapabilityStep } from './contract.ts'
@@ -45,8 +46,7 @@ export async function isThere(path: string): Promise<boolean> {
     await stat(path)
     return true
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' || code === 'ENOTDIR') return false
+    if (isMissing(error)) return false
     throw error
   }
 }

@@ -1,6 +1,6 @@
 /** Instruction files (AGENTS.md): which there are for a directory, what they say, and whether that is too much. */
 import { join } from 'node:path'
-import { FileUnusable, homeOfUser, lookAtAll, readBounded, stampsAt } from '../../kernel/index.ts'
+import { FileUnusable, homeOfUser, isMissing, lookAtAll, readBounded, stampsAt } from '../../kernel/index.ts'
 import { asData } from '../history/index.ts'
 import { leadsOffLimits } from '../tools/index.ts'
 import { projectDirs } from '../workspaces/index.ts'
@@ -92,7 +92,7 @@ async function readText(path: string, home: string): Promise<{ readonly text: st
     if (await leadsOffLimits(path, home)) return { text: '', problem: `${path} is a link to a file that is off limits, and was left out` }
     return { text: (await readBounded(path, readBytes)).toString().trim() }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || (error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined
+    if (isMissing(error)) return undefined
     const why = error instanceof FileUnusable ? `is ${error.message} and was left out` : 'could not be read'
     return { text: '', problem: `${path} ${why}` }
   }

@@ -1,6 +1,6 @@
 /** Where MCP servers are configured: the user's file, files of trusted projects, plugins. Later layers win by name. */
 import { isAbsolute, join, resolve } from 'node:path'
-import { FileUnusable, invalid, readBounded, stampsAt } from '../../kernel/index.ts'
+import { FileUnusable, invalid, isMissing, readBounded, stampsAt } from '../../kernel/index.ts'
 import type { Plugins } from '../plugins/index.ts'
 import { projectRoot, type Workspaces } from '../workspaces/index.ts'
 import { checkConfig, isServerFile, type ServerConfig } from './config.ts'
@@ -131,9 +131,8 @@ export async function serverFileText(file: string): Promise<string> {
   try {
     return (await readBounded(file, fileBytes, 'it')).toString()
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' || code === 'ENOTDIR') return ''
-    throw new Error(error instanceof FileUnusable ? error.message : `it cannot be read: ${code}`)
+    if (isMissing(error)) return ''
+    throw new Error(error instanceof FileUnusable ? error.message : `it cannot be read: ${(error as NodeJS.ErrnoException).code}`)
   }
 }
 

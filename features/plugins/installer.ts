@@ -1,7 +1,7 @@
 /** Brings a plugin into the home: staged, checked, then moved in place in one step. A failed one leaves nothing. */
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, headOf, invalid, type Logger, underFirstAbort, withLock } from '../../kernel/index.ts'
+import { AppError, headOf, invalid, isMissing, type Logger, underFirstAbort, withLock } from '../../kernel/index.ts'
 import { PathMissing } from '../workspaces/index.ts'
 import type { PluginRecord } from './contract.ts'
 import { type DownloadPorts, DownloadProblem, downloadTo, refToTake } from './download.ts'
@@ -158,8 +158,8 @@ async function unwrapped(dir: string): Promise<string> {
 }
 
 async function assertDirectory(path: string): Promise<void> {
-  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') throw new AppError(PathMissing, { message: `path not found: ${path}` })
+  const found = await stat(path).catch((error: unknown) => {
+    if (isMissing(error)) throw new AppError(PathMissing, { message: `path not found: ${path}` })
     throw refused('it cannot be read')
   })
   if (!found.isDirectory()) throw refused('is no directory: an archive is taken from its http(s) address, or unpacked')

@@ -1,7 +1,7 @@
 /** Skills in files: `<name>/SKILL.md` with front matter, or a flat `<name>.md` at the top of a directory of skills. */
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { headOf, readBounded, stampAt } from '../../kernel/index.ts'
+import { headOf, isMissing, readBounded, stampAt } from '../../kernel/index.ts'
 import { leadsOffLimits } from '../tools/index.ts'
 import { fieldOf, frontMatter } from '../workspaces/index.ts'
 import { type Skill, type SkillOrigin, type SkillType, skillTypes } from './service.ts'
@@ -96,7 +96,7 @@ async function attempt(file: string, scan: Scan, read: () => Promise<Skill>): Pr
   try {
     return await read()
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) {
+    if (isMissing(error)) {
       scan.visited.delete(file) // its directory tells when it comes
       return undefined
     }

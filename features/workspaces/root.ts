@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
-import { AppError, invalid, lookAt } from '../../kernel/index.ts'
+import { AppError, invalid, isMissing, lookAt } from '../../kernel/index.ts'
 import { PathMissing } from './service.ts'
 
 /**
@@ -67,7 +67,7 @@ export async function assertDirectory(path: string, field: string): Promise<void
     cause = error
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EACCES' || code === 'EPERM') reason = 'cannot be reached (no permission)'
-    else if (code !== 'ENOENT' && code !== 'ENOTDIR') reason = `cannot be reached (${code ?? 'unknown error'})`
+    else if (!isMissing(error)) reason = `cannot be reached (${code ?? 'unknown error'})`
   }
   throw new AppError(PathMissing, { message: `path ${path} ${reason}`, cause })
 }
