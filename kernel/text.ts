@@ -15,6 +15,21 @@ export function tailOf(text: string, count: number): string {
 /** One word of a POSIX shell, whatever is in it: for commands, also those that people are told to run. */
 export const shellWord = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
 
+/** The text in at most `max` UTF-16 units, the last of which is `…` where it was cut. */
+export function shortened(text: string, max: number): string {
+  return text.length > max ? `${headOf(text, max - 1)}…` : text
+}
+
+/** The same of a text in one line: white space of any kind becomes single blanks. */
+export function shortLine(text: string, max: number): string {
+  return shortened(text.replace(/\s+/g, ' ').trim(), max)
+}
+
+/** `snake_case` as `snakeCase`. */
+export function camelCase(key: string): string {
+  return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
 /** The known word that is nearest; undefined when none is near: beyond two changed letters, or `far` of them. */
 export function nearest(given: string, known: readonly string[], far = given.length <= 4 ? 1 : 2): string | undefined {
   let best: string | undefined

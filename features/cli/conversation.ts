@@ -1,7 +1,8 @@
 /** A session at the terminal: the agent's text on the standard output, what it does on the standard error, and what it asks. */
 import { ApiError, type Client, type SessionEvent, type Snapshot, unwrap } from '../../client/index.ts'
+import { shortLine } from '../../kernel/index.ts'
 import { CommandError } from './command-error.ts'
-import { clip, type Io } from './io.ts'
+import type { Io } from './io.ts'
 import { type Question, Questioner } from './questioner.ts'
 
 interface ConversationOptions {
@@ -168,19 +169,19 @@ export class Conversation {
         this.#text(event.payload.delta)
         break
       case 'tool.call.started':
-        this.#remark(`> ${event.payload.name} ${clip(event.payload.description ?? JSON.stringify(event.payload.args), 120)}`)
+        this.#remark(`> ${event.payload.name} ${shortLine(event.payload.description ?? JSON.stringify(event.payload.args), 120)}`)
         break
       case 'tool.result':
-        if (event.payload.isError) this.#remark(`  failed: ${clip(textOf(event.payload.output), 200)}`)
+        if (event.payload.isError) this.#remark(`  failed: ${shortLine(textOf(event.payload.output), 200)}`)
         break
       case 'turn.step.retrying':
-        this.#remark(`trying again in ${Math.round(event.payload.delayMs / 100) / 10} s: ${clip(event.payload.errorMessage, 200)}`)
+        this.#remark(`trying again in ${Math.round(event.payload.delayMs / 100) / 10} s: ${shortLine(event.payload.errorMessage, 200)}`)
         break
       case 'error':
         this.#error = event.payload.message
         break
       case 'warning':
-        this.#remark(`warning: ${clip(event.payload.message, 300)}`)
+        this.#remark(`warning: ${shortLine(event.payload.message, 300)}`)
         break
       case 'turn.ended':
         this.#setRunning(false)
@@ -275,7 +276,7 @@ export class Conversation {
     for (const part of content as readonly Record<string, unknown>[]) {
       if (part.type === 'text' && role === 'user') this.#io.out(`\nyou: ${part.text}\n\n`)
       else if (part.type === 'text' && role === 'assistant') this.#io.out(`${part.text}\n`)
-      else if (part.type === 'tool_use') this.#io.err(`> ${part.tool_name} ${clip(JSON.stringify(part.input), 120)}\n`)
+      else if (part.type === 'tool_use') this.#io.err(`> ${part.tool_name} ${shortLine(JSON.stringify(part.input), 120)}\n`)
     }
   }
 

@@ -1,5 +1,4 @@
 /** Where a command reads and writes: the process's own streams, or those of a test. */
-import { headOf } from '../../kernel/index.ts'
 import { type Ask, terminalAsk } from './ask.ts'
 import { printable } from './printable.ts'
 
@@ -77,10 +76,4 @@ export function shortTime(at: string | number): string {
   const date = new Date(at)
   const two = (value: number) => String(value).padStart(2, '0')
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`
-}
-
-/** One line of at most `max` characters. */
-export function clip(text: string, max: number): string {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > max ? `${headOf(line, max - 1)}…` : line
 }

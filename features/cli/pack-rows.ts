@@ -1,7 +1,7 @@
 /** How packs are shown: a row each, one with its options, or why some are not active. */
-import type { Feature, Pack } from '../../kernel/index.ts'
+import { type Feature, type Pack, shortLine } from '../../kernel/index.ts'
 import type { PackItem } from '../packs/index.ts'
-import { clip, table } from './io.ts'
+import { table } from './io.ts'
 
 type Facts = Partial<Pick<PackItem, 'description' | 'process' | 'setup_ms' | 'options_schema' | 'option_defaults' | 'options'>>
 
@@ -90,4 +90,4 @@ function typeOf(schema: Record<string, unknown>): string {
   return `${String(type ?? 'any')}${range}`
 }
 
-const shortJson = (value: unknown) => (value === undefined ? '-' : clip(JSON.stringify(value), 40))
+const shortJson = (value: unknown) => (value === undefined ? '-' : shortLine(JSON.stringify(value), 40))

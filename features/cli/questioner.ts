@@ -1,7 +1,8 @@
 /** Approvals and questions of an agent, put to the person at the terminal one after the other; what nobody can be asked for is refused. */
 import { ApiError, type Client, type Data, unwrap } from '../../client/index.ts'
+import { shortLine } from '../../kernel/index.ts'
 import { type Choice, Interrupted } from './ask.ts'
-import { clip, type Io } from './io.ts'
+import type { Io } from './io.ts'
 
 type Approval = Data<'/api/v1/sessions/{session_id}/approvals', 'get'>['items'][number]
 export type Question = Data<'/api/v1/sessions/{session_id}/questions', 'get'>['items'][number]
@@ -97,7 +98,7 @@ export class Questioner {
       unwrap(this.#client.rest.POST('/api/v1/sessions/{session_id}/approvals/{approval_id}', { params: { path }, body }))
     const subject = `${tool_name}: ${action}${details(tool_input_display, action)}`
     if (this.#options.yes) {
-      this.#options.note(`allowed by --yes: ${clip(subject, 200)}`)
+      this.#options.note(`allowed by --yes: ${shortLine(subject, 200)}`)
       await send({ decision: 'approved' })
     } else if (this.#canAsk) {
       this.#options.asking()
@@ -106,7 +107,7 @@ export class Questioner {
       await send(answer ?? { decision: 'rejected' })
     } else {
       this.unasked = true
-      this.#options.note(`rejected, because nobody can be asked here (--yes allows): ${clip(subject, 200)}`)
+      this.#options.note(`rejected, because nobody can be asked here (--yes allows): ${shortLine(subject, 200)}`)
       await send({ decision: 'rejected', feedback: 'Nobody is there to approve this.' })
     }
   }
@@ -117,7 +118,7 @@ export class Questioner {
       unwrap(this.#client.rest.POST('/api/v1/sessions/{session_id}/questions/{question_id}:dismiss', { params: { path } }))
     if (!this.#canAsk) {
       this.unasked = true
-      this.#options.note(`dismissed, because nobody can be asked here: ${clip(questions.map(one => one.question).join(' '), 200)}`)
+      this.#options.note(`dismissed, because nobody can be asked here: ${shortLine(questions.map(one => one.question).join(' '), 200)}`)
       await dismiss()
       return
     }

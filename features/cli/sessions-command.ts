@@ -7,10 +7,11 @@ import { pipeline } from 'node:stream/promises'
 import type { ReadableStream as WebStream } from 'node:stream/web'
 import { type Client, unwrap } from '../../client/index.ts'
 import { readToken } from '../../kernel/access/token.ts'
+import { shortLine } from '../../kernel/index.ts'
 import { CommandError } from './command-error.ts'
 import type { CommandLine, Runner } from './commands.ts'
 import { homeOf } from './deployment.ts'
-import { clip, type Io, json, shortTime, table } from './io.ts'
+import { type Io, json, shortTime, table } from './io.ts'
 import { type Reached, withServer } from './servers.ts'
 import { ownerOf, type Session, sessionOf } from './session-id.ts'
 
@@ -52,7 +53,7 @@ async function chosen(client: Client, { words }: CommandLine): Promise<Session[]
 async function remove(reached: Reached, line: CommandLine, io: Io): Promise<number> {
   const { flags } = line
   const doomed = await chosen(reached.client, line)
-  const named = doomed.map(({ id, title }) => `  ${id}  ${clip(title, 60)}`).join('\n')
+  const named = doomed.map(({ id, title }) => `  ${id}  ${shortLine(title, 60)}`).join('\n')
   if (!flags.yes && !io.interactive) throw new CommandError('nobody can be asked here: rm needs --yes')
   if (!flags.yes && !(await io.ask.confirm(`Delete with all their data, for good?\n${named}`)))
     throw new CommandError('nothing was deleted')
@@ -103,7 +104,7 @@ async function list({ rest }: Client, { flags }: CommandLine, { out }: Io): Prom
 }
 
 function row(session: Session): string[] {
-  return [session.id, shortTime(session.updated_at), stateOf(session), String(session.metadata.cwd), clip(session.title, 60)]
+  return [session.id, shortTime(session.updated_at), stateOf(session), String(session.metadata.cwd), shortLine(session.title, 60)]
 }
 
 function stateOf({ archived, busy, pending_interaction, last_turn_reason }: Session): string {
@@ -122,7 +123,7 @@ function show(session: Session, { flags }: CommandLine, { out }: Io): number {
     ['created', shortTime(session.created_at)],
     ['changed', shortTime(session.updated_at)],
     ...(session.archived_at === undefined ? [] : [['archived', shortTime(session.archived_at)] as [string, string]]),
-    ['last prompt', clip(session.last_prompt ?? '', 200)]
+    ['last prompt', shortLine(session.last_prompt ?? '', 200)]
   ]
   out(flags.json ? json(session) : table(rows))
   return 0

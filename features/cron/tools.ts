@@ -1,5 +1,5 @@
 /** CronCreate, CronList and CronDelete. */
-import { headOf, type Static, type TObject } from '../../kernel/index.ts'
+import { type Static, shortLine, type TObject } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { createParameters, deleteParameters, listParameters } from './contract.ts'
@@ -39,7 +39,7 @@ export function createTools({ tableOf, now }: ToolPorts): readonly Tool<TObject>
       `humanSchedule: ${inWords(job.cron, job.recurring)}`,
       `recurring: ${job.recurring}`,
       ...(due === undefined ? [] : [`nextFireAt: ${localTime(due)}`]),
-      ...(prompt ? [`prompt: ${shortened(job.prompt)}`] : [])
+      ...(prompt ? [`prompt: ${shortLine(job.prompt, 200)}`] : [])
     ].join('\n')
   }
 
@@ -112,8 +112,3 @@ export function createTools({ tableOf, now }: ToolPorts): readonly Tool<TObject>
 
 const tooMany = () => new ToolRefusal(`There are ${MAX_JOBS} scheduled prompts, and no more may be. Delete one first.`)
 const unknown = (id: string) => new ToolRefusal(`There is no scheduled prompt ${id}. CronList shows those that there are.`)
-
-function shortened(prompt: string): string {
-  const line = prompt.replaceAll(/\s+/g, ' ').trim()
-  return line.length > 200 ? `${headOf(line, 199)}…` : line
-}

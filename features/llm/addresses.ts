@@ -17,6 +17,15 @@ const beginsAsHttp = remembered(
   (value: string) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && !/\p{Cs}/u.test(value)
 )
 
+/** The address of `path` below a base URL; `path` may carry a query, and the queries of both are kept. */
+export function urlBelow(base_url: string, path: string): URL {
+  const url = new URL(base_url)
+  const [below = '', query = ''] = path.split('?')
+  url.pathname = url.pathname.replace(/\/+$/, '') + below
+  for (const [name, value] of new URLSearchParams(query)) url.searchParams.set(name, value)
+  return url
+}
+
 /** What is said of a base_url for which `isHttpUrl` is false. */
 export const notAnAddress = 'must be an address that begins with http:// or https://'
 

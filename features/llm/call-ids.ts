@@ -23,7 +23,7 @@ export class CallIds {
     return wire
   }
 
-  /** Ids that were given. */
+  /** How many ids were given. */
   get count(): number {
     return this.#order.length
   }

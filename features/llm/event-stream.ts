@@ -42,9 +42,9 @@ class EventStream implements AsyncIterableIterator<LlmPart> {
   #reply: UpstreamReply | undefined
   #body: Incoming | undefined
   #reader: EventReader | undefined
-  /** Came and was not read. */
+  /** Bytes that came and were not read yet. */
   #bytes: Uint8Array = new Uint8Array()
-  /** Were read and not asked for. */
+  /** Parts that were read and not asked for yet. */
   #parts: LlmPart[] = []
   /** No more than these will come. */
   #over = false

@@ -1,10 +1,10 @@
 /** The hosts that model requests go to, from the tables of the configuration. */
 import { isLoopback } from './addresses.ts'
-import { nonBlank, providerKey, providerKeyFile, providerPlace, providerUrl } from './env-table.ts'
+import { nonBlank, providerKey, providerKeyFile } from './env-table.ts'
 import type { OutboundHost } from './outbound.ts'
 import { proxyUrls } from './proxies.ts'
 import type { ModelRecord, ProviderRecord } from './records.ts'
-import type { ModelTable } from './resolve.ts'
+import { addressOf, type ModelTable, protocolOf } from './resolve.ts'
 
 type Tables = Pick<ModelTable, 'providers' | 'models' | 'contributed' | 'adapters'>
 
@@ -62,10 +62,12 @@ function configured({ providers, models, adapters }: Tables): Map<string, Set<st
     found.set(origin, (found.get(origin) ?? new Set()).add(id))
   }
   const called = (record: ProviderRecord, model: Partial<ModelRecord> = {}) => {
-    const protocol = nonBlank(model.protocol) ?? nonBlank(record.type) ?? 'compat_chat'
-    const adapter = adapters.find(candidate => candidate.protocol === protocol)
-    const base_url = nonBlank(model.base_url) ?? providerUrl(record) ?? adapter?.default_base_url
-    return adapter?.baseUrl ? adapter.baseUrl(base_url, providerPlace(record).location) : base_url
+    const protocol = protocolOf(record, model)
+    return addressOf(
+      adapters.find(candidate => candidate.protocol === protocol),
+      record,
+      model
+    )
   }
   for (const [id, record] of Object.entries(providers)) add(called(record), id)
   for (const model of Object.values(models)) {

@@ -27,6 +27,7 @@ export { proxyUrls } from './proxies.ts'
 export { proxyAgent } from './proxy-agent.ts'
 export { ModelPrice, ModelRecord, OauthRef, ProviderRecord, withOverrides } from './records.ts'
 export * from './request.ts'
+export { protocolOf } from './resolve.ts'
 export { missingType, typedSchema } from './schema-types.ts'
 export {
   defaultModelSection,

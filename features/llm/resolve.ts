@@ -34,11 +34,10 @@ export function defaultAlias(table: ModelTable): string | undefined {
 
 /**
  * Resolves an alias, or the default one. Throws NoProvider (40110) when there is nothing at all, NoCredential (40111) when the adapter
- * needs a credential and there is none (`auth = "none"` says that none is needed), CredentialRejected (40112)
- * when the login was refused for good, PackAway (50007) when the pack of the model or of its adapter is starting again, ModelUnresolved (40113)
- * for everything else.
+ * needs a credential and there is none (`auth = "none"` says that none is needed), CredentialRejected (40112) when the login was refused for
+ * good, PackAway (50007) when the pack of the model or of its adapter is starting again, ModelUnresolved (40113) for everything else.
  */
-export function resolveModel(alias: string | undefined, table: ModelTable): ResolvedModel {
+function resolveModel(alias: string | undefined, table: ModelTable): ResolvedModel {
   const id = nonBlank(alias) ?? defaultAlias(table)
   const away = id === undefined || Object.hasOwn(table.models, id) ? undefined : table.absence?.(`model ${id}`)
   if (away) throw away
@@ -77,17 +76,30 @@ export class KeptModels {
   }
 }
 
+/** Wire protocol of a configured model, or of a provider by itself. */
+export function protocolOf(provider: Pick<ProviderRecord, 'type'>, model: Pick<ModelRecord, 'protocol'> = {}): string {
+  return nonBlank(model.protocol) ?? nonBlank(provider.type) ?? 'compat_chat'
+}
+
+/** The URL that is called for a configured model, or for a provider by itself; undefined when nobody names one. */
+export function addressOf(
+  adapter: LlmAdapter | undefined,
+  provider: ProviderRecord,
+  model: Pick<ModelRecord, 'base_url'> = {}
+): string | undefined {
+  const base_url = nonBlank(model.base_url) ?? providerUrl(provider) ?? adapter?.default_base_url
+  return adapter?.baseUrl ? adapter.baseUrl(base_url, providerPlace(provider).location) : base_url
+}
+
 function configured(alias: string, stored: ModelRecord, table: ModelTable): ResolvedModel {
   const record = withOverrides(stored)
   const provider_id = record.provider
   const where = { model_id: alias, provider_id }
   if (!Object.hasOwn(table.providers, provider_id)) throw unresolved(`provider ${provider_id} of model ${alias} is not configured`, where)
   const provider = table.providers[provider_id]!
-  const protocol = nonBlank(record.protocol) ?? nonBlank(provider.type) ?? 'compat_chat'
+  const protocol = protocolOf(provider, record)
   const adapter = adapterOf(protocol, table, where)
-  const place = providerPlace(provider)
-  const configured_url = nonBlank(record.base_url) ?? providerUrl(provider) ?? adapter.default_base_url
-  const base_url = adapter.baseUrl ? adapter.baseUrl(configured_url, place.location) : configured_url
+  const base_url = addressOf(adapter, provider, record)
   if (adapter.needs_base_url && base_url === undefined) throw unresolved(`provider ${provider_id} has no base_url`, where)
   if (base_url !== undefined && !isHttpUrl(base_url))
     throw unresolved(`base_url of provider ${provider_id} is not an http(s) address`, where)
@@ -104,7 +116,7 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
     ...(nonBlank(provider.type) === 'svc' && { own_headers: lowerCased(provider.custom_headers) }),
     ...(base_url && { base_url: base_url.replace(/\/+$/, '') }),
     ...credentialOf({ alias, model: stored, provider_id, provider, adapter }, table),
-    ...place,
+    ...providerPlace(provider),
     ...(max_input_size && { max_input_size: Math.min(max_input_size, max_context_size) }),
     ...(record.max_output_size && { max_output_size: record.max_output_size }),
     ...(record.support_efforts && { support_efforts: record.support_efforts }),

@@ -64,7 +64,7 @@ function firstOf(list: unknown): unknown {
   return place !== '' && typeof message === 'string' ? `${place}: ${message}` : message
 }
 
-/** A text of somebody else as one line of at most `max` characters. */
+/** A text of somebody else as one line: at most `max` characters of it, and `…` behind them where it was cut. */
 export function oneLine(text: string, max: number): string {
   const line = text.replace(/\s+/g, ' ').trim()
   return line.length > max ? `${headOf(line, max)}…` : line

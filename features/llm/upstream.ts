@@ -5,7 +5,7 @@
 import { pipeline, Readable, type Transform } from 'node:stream'
 import type { Agent, Dispatcher } from 'undici'
 import { untilAborted } from '../../kernel/index.ts'
-import { isLoopback, lookupName, type NameLookup } from './addresses.ts'
+import { isLoopback, lookupName, type NameLookup, urlBelow } from './addresses.ts'
 import { jsonBody } from './json-body.ts'
 import { assertOutbound } from './outbound.ts'
 import { proxyFailure } from './proxies.ts'
@@ -73,10 +73,7 @@ export function createUpstream(
   const pools = new Pools(env, timeouts, find)
   return {
     async post(model, path, body, headers, signal) {
-      const url = new URL(model.base_url ?? '')
-      const [below = '', query = ''] = path.split('?')
-      url.pathname = url.pathname.replace(/\/+$/, '') + below
-      for (const [name, value] of new URLSearchParams(query)) url.searchParams.set(name, value)
+      const url = urlBelow(model.base_url ?? '', path)
       const pieces = await jsonBody(body)
       const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
       const all = { 'content-type': 'application/json', ...headers, ...model.headers, 'content-length': String(length) }
@@ -166,7 +163,10 @@ function flat(headers: Readonly<Record<string, string | string[] | undefined>>):
   return found
 }
 
-/** Reads at most `limit` bytes of a body as text, for at most `wait_ms`, and lets the rest go. A byte order mark is none of the text. A body that breaks off counts as far as it came. */
+/**
+ * Reads at most `limit` bytes of a body as text, for at most `wait_ms`, and lets the rest go. A byte order mark is not part of the text. Of a body
+ * that breaks off, what came is the text.
+ */
 export async function readText(body: Readable, limit = 64 * 1024, wait_ms = 10_000): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0

@@ -1,4 +1,5 @@
 /** What every adapter does with a request on its way to the wire: texts, arguments, the credential, and which thinking still goes back. */
+import { urlBelow } from './addresses.ts'
 import type { LlmCallPart, LlmContent, LlmMessage, LlmRequest } from './request.ts'
 import type { ModelListRequest, ModelServer } from './service.ts'
 import { isRecord, parseJson } from './wire-values.ts'
@@ -77,11 +78,7 @@ export function modelListRequest(
   below = '/models',
   { keyHeader, headers = {} }: { readonly keyHeader?: string; readonly headers?: Readonly<Record<string, string>> } = {}
 ): ModelListRequest {
-  const url = new URL(base_url)
-  const [path = '', query = ''] = below.split('?')
-  url.pathname = url.pathname.replace(/\/+$/, '') + path
-  for (const [name, value] of new URLSearchParams(query)) url.searchParams.set(name, value)
-  return { url: url.href, headers: { ...headers, ...credentialHeader(credential, keyHeader) } }
+  return { url: urlBelow(base_url, below).href, headers: { ...headers, ...credentialHeader(credential, keyHeader) } }
 }
 
 /**

@@ -1,5 +1,5 @@
 /** What a server asks the user in the middle of a call (MCP, Elicitation): its form as questions, and their answers as it wants them. */
-import { headOf } from '../../kernel/index.ts'
+import { shortened } from '../../kernel/index.ts'
 import type { QuestionAnswer, QuestionAsk } from '../questions/index.ts'
 
 type Question = QuestionAsk['questions'][number]
@@ -41,12 +41,10 @@ const atOnce = 4
 const attempts = 3
 const [yes, no, accept, decline, cancel, skip] = ['Yes', 'No', 'Accept', 'Decline', 'Cancel', 'Leave it out']
 
-const cut = (text: string, chars: number): string => (text.length > chars ? `${headOf(text, chars - 1)}…` : text)
-
 /** Goes through the form with the user, four fields at a time. */
 export async function fillIn(server: string, { message, requestedSchema }: Form, ask: Ask): Promise<Elicited> {
   const { properties = {}, required = [] } = requestedSchema ?? {}
-  const said = cut(`The MCP server ${server} asks: ${message}`, 1000)
+  const said = shortened(`The MCP server ${server} asks: ${message}`, 1000)
   let open = Object.entries(properties).map(([name, field]) => ({ name, field, needed: required.includes(name), why: '', tries: 0 }))
   if (open.length === 0) {
     const answer = await ask([{ question: said, options: [{ label: accept }, { label: decline }] }])
@@ -71,7 +69,7 @@ export async function fillIn(server: string, { message, requestedSchema }: Form,
       }
       const value = valueIn(each.field, text)
       if (value !== undefined) content[each.name] = value
-      else if (each.tries + 1 < attempts) again.push({ ...each, tries: each.tries + 1, why: `“${cut(text, 100)}” does not fit. ` })
+      else if (each.tries + 1 < attempts) again.push({ ...each, tries: each.tries + 1, why: `“${shortened(text, 100)}” does not fit. ` })
       else return { action: 'cancel' }
     }
     open = [...again, ...open.slice(atOnce)]
@@ -85,13 +83,13 @@ function questionOf(asked: { readonly name: string; readonly field: Field; reado
   const labels = choices?.map(({ label }) => label) ?? []
   const listed = labels.length > 4 ? ` One of: ${labels.join(', ')}.` : ''
   const label = `${name}${field.title === undefined ? '' : ` (${field.title})`}`
-  const what = cut(`${label}${field.description === undefined ? '' : `: ${field.description}`}${bounds(field)}${listed}`, 900)
-  const fallback = field.default === undefined ? [] : [cut(String(field.default), 200)]
+  const what = shortened(`${label}${field.description === undefined ? '' : `: ${field.description}`}${bounds(field)}${listed}`, 900)
+  const fallback = field.default === undefined ? [] : [shortened(String(field.default), 200)]
   const options =
     labels.length >= 2 && labels.length <= 4 ? labels : [...new Set([...fallback, ...(needed ? [] : [skip]), decline, cancel])].slice(0, 4)
   return {
     question: before + what,
-    header: cut(name, 80),
+    header: shortened(name, 80),
     options: options.map(each => ({ label: each })),
     ...(field.type === 'array' ? { multi_select: true } : {})
   }

@@ -7,6 +7,7 @@ import {
   modelListRequest,
   nonBlank,
   type ProviderRecord,
+  protocolOf,
   providerKey,
   providerToken,
   providerUrl,
@@ -92,7 +93,7 @@ async function answerOf(
 
 /** The request for the models of a provider. */
 function questionTo(record: ProviderRecord, server: ModelServer, { adapters, user_agent }: SourceParts): ModelListRequest {
-  const type = nonBlank(record.type) ?? 'compat_chat'
+  const type = protocolOf(record)
   const { url, headers } = (adapters().find(({ protocol }) => protocol === type)?.modelList ?? modelListRequest)(server)
   const own = Object.entries(record.custom_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
   return { url, headers: { ...headers, 'user-agent': user_agent, ...Object.fromEntries(own) } }

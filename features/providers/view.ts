@@ -8,6 +8,7 @@ import {
   modelsSection,
   nonBlank,
   type ProviderRecord,
+  protocolOf,
   providersSection,
   providerToWire,
   withOverrides
@@ -138,7 +139,7 @@ function providerItem(id: string, record: ProviderRecord, models: string[], glob
   const shown = default_model === undefined ? models.find(alias => alias === global) : models.includes(chosen!) ? chosen : default_model
   return {
     id,
-    type: nonBlank(type) ?? 'compat_chat',
+    type: protocolOf({ type }),
     ...(base_url && { base_url: redactUrls(base_url) }),
     ...(shown && { default_model: shown }),
     has_api_key,

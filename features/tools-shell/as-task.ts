@@ -1,5 +1,5 @@
 /** A command as a task: waited for, moved to the background, or started there. */
-import { headOf } from '../../kernel/index.ts'
+import { shortened } from '../../kernel/index.ts'
 import { TaskRefused, type TaskRun, TaskStopped, type Tasks } from '../tasks/index.ts'
 import { ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
 import { CommandRun, type Killed, type Line, type RunPorts, resultOf, verdictOf } from './command-run.ts'
@@ -84,6 +84,5 @@ export async function runAsTask(
 }
 
 function firstLine(command: string): string {
-  const line = command.trim().split('\n', 1)[0] ?? ''
-  return line.length > 80 ? `${headOf(line, 79)}…` : line
+  return shortened(command.trim().split('\n', 1)[0] ?? '', 80)
 }
