@@ -1,5 +1,5 @@
 /** What packs say of an agent beside what the engine knows: whether it plans, works in a swarm, follows a goal. */
-import { type Accounts, type Contribution, extensionPoint } from '../../kernel/index.ts'
+import { type Accounts, type Contribution, camelCase, extensionPoint } from '../../kernel/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 
 /** `status`: the rollup of `GET status`. `event`: `agent.status.updated`. `snapshot`: the top level of the snapshot. */
@@ -42,7 +42,7 @@ export function factsOf(
   const tell = 'session' in of ? (fact: StatusFact) => fact.value(of) : (fact: StatusFact) => fact.initial?.(of)
   for (const { pack, item } of facts) {
     const { field, places = ['status', 'event'] } = item
-    const name = place === 'event' ? field.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : field
+    const name = place === 'event' ? camelCase(field) : field
     if (!places.includes(place) || name in found) continue
     const what = `status fact ${field}`
     try {

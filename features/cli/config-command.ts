@@ -1,6 +1,7 @@
 /** `svc-code config get|set`: the effective configuration, and one value of `config.toml`. */
 import { isDeepStrictEqual } from 'node:util'
 import { ApiError, type Data, unwrap } from '../../client/index.ts'
+import { camelCase } from '../../kernel/index.ts'
 import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
 import { assertRead } from './config-keys.ts'
@@ -79,7 +80,6 @@ function seen({ raw: _raw, ...effective }: Shown, path: readonly string[]): unkn
 /** Inside a domain the wire spells keys in camelCase, the file in snake_case: both are found. */
 function valueAt(at: unknown, word: string): unknown {
   if (typeof at !== 'object' || at === null) return undefined
-  const camel = word.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-  const name = [word, camel].find(one => Object.hasOwn(at, one))
+  const name = [word, camelCase(word)].find(one => Object.hasOwn(at, one))
   return name === undefined ? undefined : (at as Record<string, unknown>)[name]
 }

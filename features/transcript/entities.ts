@@ -6,14 +6,15 @@ import { interactionEnded, interactionRequested } from '../interactions/index.ts
 import { noUsage, sumUsage } from '../llm/index.ts'
 import { permissionModeSet } from '../permissions/index.ts'
 import { planEntered, planLeft, planRevised } from '../plan/index.ts'
-import { subagentRecords, swarmModeSet } from '../subagents/index.ts'
-import { type TaskInfo, taskBegun, taskEnded } from '../tasks/index.ts'
+import { swarmModeSet } from '../subagents/index.ts'
+import { taskBegun, taskEnded } from '../tasks/index.ts'
 import { todoRecord } from '../todo/index.ts'
 import { Budget } from './budget.ts'
 import { attachmentsOf, isShownInput, isShownInside, withoutBytes } from './input.ts'
 import { endOf, requestOf } from './interaction-view.ts'
 import { phaseAfter } from './phase.ts'
 import type { Attachment, Interaction, Meta, MetaChange, Op, Prompt, Snapshot, Task, Todo } from './shapes.ts'
+import { subagentTask, taskOf } from './task-view.ts'
 import { turnId } from './timeline.ts'
 
 export interface SavedEntities {
@@ -275,30 +276,11 @@ export class Entities {
       case sessionForked.type:
         this.#forked(at)
         break
-      default:
-        this.#subagent(record, at)
+      default: {
+        const task = subagentTask(record, this.tasks.values())
+        if (task) this.#task(task)
+      }
     }
-  }
-
-  #subagent(record: HistoryRecord, at: string): void {
-    const { spawned, started, suspended, completed, failed, stopped, detached } = subagentRecords
-    if (spawned.is(record)) {
-      const { subagentId: agentId, taskId = agentId, description, subagentName, runInBackground, model, thinkingEffort } = record
-      const begun = { state: 'running', detached: runInBackground, agentId, outputTail: '' } as const
-      this.#task({ taskId, kind: 'subagent', ...begun, ...thinksWith({ model, thinkingEffort }), description: description ?? subagentName })
-      return
-    }
-    if (!record.type.startsWith('subagent.')) return
-    const task = [...this.tasks.values()].findLast(({ agentId }) => agentId === record.subagentId)
-    if (!task) return
-    if (started.is(record)) this.#task({ ...task, startedAt: task.startedAt ?? at })
-    else if (suspended.is(record)) this.#task({ ...task, stateReason: record.reason })
-    else if (completed.is(record)) {
-      const { resultSummary, usage } = record
-      this.#task({ ...task, state: 'completed', endedAt: at, resultSummary, ...(usage ? { usage } : {}) })
-    } else if (failed.is(record)) this.#task({ ...task, state: 'failed', endedAt: at, error: record.error })
-    else if (stopped.is(record)) this.#task({ ...task, state: 'killed', endedAt: at })
-    else if (detached.is(record)) this.#task({ ...task, detached: true })
   }
 
   #goal(goal: Parameters<typeof goalSet.of>[0]['goal']): void {
@@ -382,7 +364,7 @@ export class Entities {
     this.#ops.push({ op: 'meta.merge', meta: change })
   }
 
-  /** There is no room for all of an older entity. */
+  /** Lets go of the large fields of an older entity: there is no room for them. */
   #slim(id: string): void {
     const interaction = this.interactions.get(id)
     if (interaction?.request !== undefined) {
@@ -419,32 +401,6 @@ function merged(meta: Meta, change: MetaChange): Meta {
     ...(plan || swarm ? { modes: nextModes } : {}),
     ...(activity ? { activity } : {}),
     ...(nextAgent ? { agent: nextAgent } : {})
-  }
-}
-
-const thinksWith = ({ model, thinkingEffort }: Pick<Task, 'model' | 'thinkingEffort'>): Pick<Task, 'model' | 'thinkingEffort'> => ({
-  ...(model === undefined ? {} : { model }),
-  ...(thinkingEffort === undefined ? {} : { thinkingEffort })
-})
-
-function taskOf(info: TaskInfo, known: Task | undefined): Task {
-  const { taskId, description, status, detached = false, startedAt, endedAt, stopReason } = info
-  const kind = info.kind === 'process' ? 'shell' : info.kind === 'agent' ? 'subagent' : 'other'
-  const agentId = info.kind === 'agent' ? info.agentId : undefined
-  const thinking = info.kind === 'agent' ? thinksWith(info) : {}
-  return {
-    outputTail: '',
-    ...known,
-    taskId,
-    kind,
-    state: status,
-    detached,
-    description,
-    ...(agentId === undefined ? {} : { agentId }),
-    ...thinking,
-    startedAt: iso(startedAt),
-    ...(endedAt === null ? {} : { endedAt: iso(endedAt) }),
-    ...(stopReason === undefined ? {} : { stateReason: stopReason })
   }
 }
 

@@ -55,7 +55,7 @@ export function without<T extends object, K extends keyof T>(value: T, key: K): 
   return rest
 }
 
-export const headOf = (turn: Turn): TurnHead => without(turn, 'steps') as TurnHead
+export const turnHead = (turn: Turn): TurnHead => without(turn, 'steps') as TurnHead
 export const stepHead = (step: Step): StepHead => without(step, 'frames') as StepHead
 
 export function usageOf(steps: readonly Step[]): Turn['usage'] {

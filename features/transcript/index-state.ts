@@ -62,7 +62,7 @@ export class TranscriptIndex {
   /** Called with every record after it was taken in. */
   readonly listeners = new Set<Listener>()
   #before: Before = { todo: undefined, plan: undefined }
-  /** Who waits for where a record ends: where the next one begins, after so many more. */
+  /** Who waits to hear where a record ends, which is where the next one begins; `left`: how many records come before that. */
   #ends: { left: number; readonly tell: (at: number) => void }[] = []
 
   take(record: HistoryRecord, at: number): void {

@@ -1,4 +1,5 @@
 /** Approvals and questions as a transcript shows them, from what is on record: camelCase; questions also as their event has them. Pure. */
+import { camelCase } from '../../kernel/index.ts'
 import { approvals, type interactionEnded, type interactionRequested } from '../interactions/index.ts'
 import { questions } from '../questions/index.ts'
 import type { Interaction } from './shapes.ts'
@@ -8,13 +9,12 @@ type Ended = ReturnType<typeof interactionEnded.of>
 type Fields = Readonly<Record<string, unknown>>
 
 const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {})
-const camel = (key: string): string => key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 /** Deep, with keys in camelCase, and as they are. */
 function shown(value: unknown, both = false): unknown {
   if (Array.isArray(value)) return value.map(each => shown(each, both))
   if (typeof value !== 'object' || value === null) return value
-  const keys = (key: string) => (both ? [key, camel(key)] : [camel(key)])
+  const keys = (key: string) => (both ? [key, camelCase(key)] : [camelCase(key)])
   return Object.fromEntries(Object.entries(value).flatMap(([key, each]) => keys(key).map(name => [name, shown(each, both)])))
 }
 

@@ -20,9 +20,9 @@ export function liveTranscripts(ports: LivePorts) {
       new AgentStream(agent, {
         ...ports,
         agents: ports.agents(),
-        dispatch: (_agent, batch) => agent.session.peek(audiences)?.dispatch(agent, batch),
+        dispatch: batch => agent.session.peek(audiences)?.dispatch(agent, batch),
         renew: () => renew(agent, true),
-        failed(_agent, error) {
+        failed(error) {
           if (agent.scope.closed) return
           ports.log(agent, error)
           void agent.drop(streams) // the next look tries again

@@ -1,4 +1,5 @@
 /** What stands between turns: markers and references to tasks, as they follow from single records. Pure. */
+import { camelCase } from '../../kernel/index.ts'
 import { compactionBegun, compactionBlockRecorded, compactionCancelRecorded } from '../compaction/index.ts'
 import { cronFireRecorded } from '../cron/index.ts'
 import { goalSet, goalSnapshotOf } from '../goals/index.ts'
@@ -99,7 +100,5 @@ const noticeOf = (
 type Result = NonNullable<Extract<NonNullable<ReturnType<typeof coreRecord>>, { type: 'context.compacted' }>['result']>
 
 function resultOf(result: Result): Payload {
-  return Object.fromEntries(
-    Object.entries(result).map(([key, value]) => [key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()), value])
-  )
+  return Object.fromEntries(Object.entries(result).map(([key, value]) => [camelCase(key), value]))
 }

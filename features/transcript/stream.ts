@@ -7,10 +7,9 @@ import { coreRecord, type Histories, type History, type HistoryRecord } from '..
 import type { Llm } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { indexState, type TranscriptIndex } from './index-state.ts'
-import { opWithLimits } from './limits.ts'
 import { type Batch, type CatchUp, OpJournal } from './op-journal.ts'
 import type { Item, Op, Snapshot } from './shapes.ts'
-import { shownIn } from './shown.ts'
+import { opWithLimits, shownIn } from './shown.ts'
 import { foldRange, type Source, sourceOf } from './source.ts'
 import { TurnFold } from './turn-fold.ts'
 
@@ -18,12 +17,12 @@ export interface StreamPorts {
   readonly histories: Histories
   readonly agents: Agents | undefined
   /** Takes a batch, in order. */
-  readonly dispatch: (agent: AgentHost, batch: Batch) => void
+  readonly dispatch: (batch: Batch) => void
   /** Batches cannot say what happened: everybody needs the transcript anew. */
-  readonly renew: (agent: AgentHost) => void
-  /** Adds what the journal does not know. */
+  readonly renew: () => void
+  /** Knows what the journal does not: the limits of models. */
   readonly llm: () => Llm | undefined
-  readonly failed: (agent: AgentHost, error: unknown) => void
+  readonly failed: (error: unknown) => void
 }
 
 /** Numbers of batches go on behind those of an earlier process: each record on disk stands for so many of them. */
@@ -65,7 +64,7 @@ export class AgentStream {
     this.#host = host
     this.#ports = ports
     this.ready = this.#open()
-    this.ready.catch(error => ports.failed(host, error))
+    this.ready.catch(ports.failed)
   }
 
   async #open(): Promise<this> {
@@ -169,7 +168,7 @@ export class AgentStream {
     if (this.#fold.broken) {
       this.#fold.broken = false
       this.#known().journal.break()
-      this.#ports.renew(this.#host)
+      this.#ports.renew()
     } else this.#dispatch(ops)
   }
 
@@ -194,7 +193,7 @@ export class AgentStream {
       for (let work = this.#waiting.shift(); work; work = this.#waiting.shift()) work()
     } catch (error) {
       this.#waiting = []
-      this.#ports.failed(this.#host, error)
+      this.#ports.failed(error)
     }
   }
 
@@ -205,7 +204,7 @@ export class AgentStream {
     const told = ops.map(op => opWithLimits(op, meta, llm))
     const bytes = size ?? JSON.stringify(told).length
     this.#turnBytes += bytes
-    this.#ports.dispatch(this.#host, this.#known().journal.add(told, bytes))
+    this.#ports.dispatch(this.#known().journal.add(told, bytes))
   }
 
   #known(): Opened {

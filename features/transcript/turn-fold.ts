@@ -6,7 +6,7 @@
 import { ownParts } from '../agent/index.ts'
 import { type CoreRecord, coreRecord, type HistoryRecord, type WirePart } from '../history/index.ts'
 import { taskNoticesOf } from '../tasks/index.ts'
-import { answerFrames, headOf, isGiven, nextFrameId, stepHead, textFrame, toolFrame, toolIn, usageOf, without } from './frames.ts'
+import { answerFrames, isGiven, nextFrameId, stepHead, textFrame, toolFrame, toolIn, turnHead, usageOf, without } from './frames.ts'
 import { attachmentsOf, isShownInput, isShownInside, originOf, textOf, withoutBytes } from './input.ts'
 import { type Link, linksOf } from './links.ts'
 import { markersOf, skillsOf } from './markers.ts'
@@ -187,7 +187,7 @@ export class TurnFold {
     if (this.#opening) {
       this.#opening = undefined
       if (turn.prompt === undefined && content && prompt_id === undefined && origin && isShownInput(origin)) {
-        this.#putTurn({ ...headOf(turn), ...this.#input(content, turn.turnId) })
+        this.#putTurn({ ...turnHead(turn), ...this.#input(content, turn.turnId) })
       }
       return
     }
@@ -294,7 +294,7 @@ export class TurnFold {
     this.#inside = []
     const usage = usageOf(this.timeline.turn(turn.turnId)?.steps ?? [])
     this.#putTurn({
-      ...headOf(turn),
+      ...turnHead(turn),
       state: reason === 'blocked' ? 'failed' : reason,
       endedAt: iso(time),
       ...(usage ? { usage } : {}),
@@ -371,7 +371,7 @@ export class TurnFold {
       if (item.kind === 'marker') this.#put({ op: 'marker.upsert', item })
       else if (item.kind === 'taskref') this.#put({ op: 'taskref.upsert', item })
       else {
-        this.#putTurn(headOf(item))
+        this.#putTurn(turnHead(item))
         for (const each of item.steps) {
           this.#putStep(stepHead(each))
           for (const frame of each.stepId === step.stepId ? frames : each.frames) this.#putFrame(each, frame)
