@@ -7,11 +7,12 @@ import {
   type HistoryRecord,
   isUserInput,
   newestWaiting,
+  textOf,
   type WirePart
 } from '../history/index.ts'
 import { lastPromptOf, sessionMetaUpdated, type TurnReason, workChanged } from '../sessions/index.ts'
 import { type AgentEventName, type AgentEventPayload, type AgentEvents, agentEvents, type ErrorInfo, type TextEnds } from './contract.ts'
-import { inputText, ownParts, sentParts, textOf } from './media.ts'
+import { inputText, ownParts, sentParts } from './media.ts'
 
 /** An event of this pack. */
 type OwnEvent = {

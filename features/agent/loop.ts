@@ -3,12 +3,11 @@
  * permissions, compaction or tools, and never rejects: what went wrong is in the result. What it records is told from the records.
  */
 import { randomUUID } from 'node:crypto'
-import type { CoreRecord, HistoryRecord, WirePart } from '../history/index.ts'
+import { type CoreRecord, type HistoryRecord, textOf, type WirePart } from '../history/index.ts'
 import type { LlmError, LlmRequest, LlmToolCall } from '../llm/index.ts'
 import { type CallPorts, type CallsOutcome, runCalls } from './calls.ts'
 import type { ErrorInfo } from './contract.ts'
 import { type Asked, askedOf } from './failure.ts'
-import { textOf } from './media.ts'
 import { pause, type Retry, retryDelay } from './retry.ts'
 import { runStep, type StepOutcome, type StepPorts } from './step.ts'
 import { reminder } from './user-message.ts'

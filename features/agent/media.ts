@@ -1,12 +1,7 @@
-/** Texts and media of prompts, as titles and events show them. */
+/** What a prompt says, as titles, `last_prompt` and events show it. */
 import type { Origin, WirePart } from '../history/index.ts'
 
-/** Text parts joined by newlines. */
-export function textOf(content: readonly WirePart[]): string {
-  return content.flatMap(part => (part.type === 'text' ? [String(part.text)] : [])).join('\n')
-}
-
-/** As `textOf`, with `[image]`, `[video]`, `[audio]` in place of media: source of titles and `last_prompt`. */
+/** Texts joined by newlines, with `[image]`, `[video]`, `[audio]` in place of media: source of titles and `last_prompt`. */
 function metadataText(content: readonly WirePart[]): string {
   return content
     .flatMap(part =>

@@ -2,9 +2,9 @@
  * The journal of one agent: appended records, taken into every state at once, acknowledged when on disk, then told. A checkpoint among the
  * records now and then keeps opening short; when the disk refuses, all states are read back from it.
  */
-import { AppError, type Logger, type LogPositions, type LogStore, yieldToLoop } from '../../kernel/index.ts'
+import { AppError, type Logger, type LogPositions, yieldToLoop } from '../../kernel/index.ts'
 import { SessionBusy } from '../sessions/index.ts'
-import { logId, protocolVersion } from './contract.ts'
+import { logId, protocolVersion, type WireLog } from './contract.ts'
 import { type HistoryRecord, lookersOf, looksAt, type StateSpec, type Tracked } from './define.ts'
 import { Held } from './held.ts'
 import { Live } from './live-state.ts'
@@ -26,7 +26,7 @@ const toldEvents = 500
 const longReadBytes = 8 * 1024 * 1024
 
 export interface AgentLogPorts {
-  readonly log: LogStore<{ type: string; time?: number }>
+  readonly log: WireLog
   readonly logger: Pick<Logger, 'error'>
   readonly now: () => Date
   /** False: appends throw SessionBusy. */

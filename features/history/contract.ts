@@ -1,5 +1,5 @@
 /** The journal of an agent on disk. */
-import { defineStore, Type } from '../../kernel/index.ts'
+import { defineStore, type LogStore, Type } from '../../kernel/index.ts'
 
 /** Records follow this shape since version 1.0; since 1.1 with marks of what was told; unknown types are kept and skipped. */
 export const protocolVersion = '1.1'
@@ -13,3 +13,6 @@ export const wireStore = defineStore({
   kind: 'log',
   value: Type.Object({ type: Type.String(), time: Type.Optional(Type.Number({ description: 'ms' })) }, { additionalProperties: true })
 })
+
+/** The journals of the agents in one place. */
+export type WireLog = LogStore<{ type: string; time?: number }>

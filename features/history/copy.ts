@@ -2,14 +2,12 @@
 import { constants } from 'node:fs'
 import { copyFile, mkdir, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { LogStore } from '../../kernel/index.ts'
-import { logId, protocolVersion } from './contract.ts'
+import { logId, protocolVersion, type WireLog } from './contract.ts'
 import type { HistoryRecord } from './define.ts'
 import { type CoreRecord, told } from './records.ts'
+import { endOf } from './tail.ts'
 import type { Mark } from './telling.ts'
 import type { HistoryMessage } from './types.ts'
-
-type Wire = LogStore<{ type: string; time?: number }>
 
 /** Of marks in copies: the events of the records before were told elsewhere. */
 export const copiedEpoch = ''
@@ -18,8 +16,8 @@ export interface JournalCopy {
   /** Directory of the agent, absolute, and of its copy. */
   readonly from: string
   readonly to: string
-  readonly source: Wire
-  readonly target: Wire
+  readonly source: WireLog
+  readonly target: WireLog
   /** Where the records end that are copied; undefined: all that are on disk. */
   readonly end: number | undefined
   readonly now: () => Date
@@ -46,17 +44,20 @@ export async function copyJournal({ from, to, source, target, end, now }: Journa
 
 const stillRunning = 'The call is still running: its result was not there yet when this conversation began.'
 
-/**
- * A new journal that begins with these messages; their events were told elsewhere, and those of what follows come behind `given`. `running`: ids of calls that had no result when the messages
- * were asked for. Resolves when it is on disk.
- */
+interface ContextCopy {
+  readonly target: WireLog
+  readonly messages: readonly HistoryMessage[]
+  /** Ids of calls that had no result when the messages were asked for. */
+  readonly running: readonly string[]
+  /** Where the events of the session are: those of the new agent come behind it. */
+  readonly given: Mark | undefined
+  readonly now: Date
+}
+
+/** A new journal that begins with these messages, whose events were told elsewhere, and with these records behind them. Resolves when it is on disk. */
 export async function copyContext(
-  target: Wire,
-  messages: readonly HistoryMessage[],
-  running: readonly string[],
-  now: Date,
-  records: readonly HistoryRecord[],
-  given: Mark | undefined
+  { target, messages, running, given, now }: ContextCopy,
+  records: readonly HistoryRecord[]
 ): Promise<void> {
   const time = now.getTime()
   const metadata = { type: 'metadata', protocol_version: protocolVersion, created_at: time }
@@ -96,9 +97,4 @@ function recordOf(message: HistoryMessage): CoreRecord {
     ...(is_error ? { is_error } : {}),
     ...(note === undefined ? {} : { note })
   }
-}
-
-async function endOf(log: Wire): Promise<number> {
-  for await (const { next } of log.scan(logId, { reverse: true })) return next
-  return 0
 }

@@ -1,17 +1,9 @@
 /** Opens the histories of agents: each from its own log, with the states and events that packs contributed. */
-import {
-  type Collection,
-  derived,
-  type JournaledEvent,
-  type LogEntry,
-  type LogRange,
-  type LogStore,
-  type PackContext
-} from '../../kernel/index.ts'
+import { type Collection, derived, type JournaledEvent, type LogEntry, type LogRange, type PackContext } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { AgentLog } from './agent-log.ts'
 import { AttachmentsSlot } from './attachments.ts'
-import { logId } from './contract.ts'
+import { logId, type WireLog } from './contract.ts'
 import { savedPrompts } from './conversation-saved.ts'
 import { copiedEpoch } from './copy.ts'
 import { type HistoryRecord, lookersOf, looksAt, recordTypes, type StateSpec } from './define.ts'
@@ -19,14 +11,12 @@ import { AgentHistory } from './history.ts'
 import { blobStore, Media, MediaCache } from './media.ts'
 import { checkpoint, promptAccepted, stepBegin, stepEnd, told, toolBegin, toolResult, turnEnded, turnStarted } from './records.ts'
 import { type EventDraft, HistoryStates, RecordEvents, type Teller } from './service.ts'
+import { endOf } from './tail.ts'
 
 /** Events of the session itself are about its main agent. */
 const isAbout = ({ payload }: JournaledEvent, agent_id: string) => (payload.agentId ?? 'main') === agent_id
 
-export function historyOpener(
-  ctx: PackContext,
-  logOf: (agent: AgentHost) => LogStore<{ type: string; time?: number }>
-): (agent: AgentHost) => Promise<AgentHistory> {
+export function historyOpener(ctx: PackContext, logOf: (agent: AgentHost) => WireLog): (agent: AgentHost) => Promise<AgentHistory> {
   const states = ctx.collect(HistoryStates)
   const sources = ctx.collect(RecordEvents)
   const tellers = derived(
@@ -98,7 +88,7 @@ function tellersOf(sources: Collection<RecordEvents>): readonly Teller[] {
  * Whether the last record of a journal says that everything before it was told, the event journal still has it, and no turn is open: a mark
  * goes before records of a turn, too, and a kill may leave that much of their write, as a disk that refused the end of a turn does.
  */
-export async function wasClosed(ctx: PackContext, agent: AgentHost, log: LogStore<{ type: string; time?: number }>): Promise<boolean> {
+export async function wasClosed(ctx: PackContext, agent: AgentHost, log: WireLog): Promise<boolean> {
   let marked = false
   for await (const { value, at } of log.scan(logId, { reverse: true })) {
     if (marked && inTurn.has(value.type)) return value.type === turnEnded.type
@@ -116,7 +106,7 @@ export async function wasClosed(ctx: PackContext, agent: AgentHost, log: LogStor
 const inTurn = recordTypes(turnStarted, turnEnded, stepBegin, stepEnd, toolBegin, toolResult)
 
 /** Whether a prompt was accepted, as the journal says: its records back to the last checkpoint, which names those before. */
-export async function hasPrompt(log: LogStore<{ type: string; time?: number }>, prompt_id: string): Promise<boolean> {
+export async function hasPrompt(log: WireLog, prompt_id: string): Promise<boolean> {
   for await (const { value } of log.scan(logId, { reverse: true })) {
     if (promptAccepted.is(value) && value.prompt_id === prompt_id) return true
     const known = checkpoint.is(value) ? savedPrompts(value.states) : undefined
@@ -128,7 +118,7 @@ export async function hasPrompt(log: LogStore<{ type: string; time?: number }>, 
 /** A state as the journal in a directory says, without opening the history. `known`: as it was up to a position. */
 export async function readStored<S>(
   ctx: PackContext,
-  log: LogStore<{ type: string; time?: number }>,
+  log: WireLog,
   spec: StateSpec<S>,
   known?: { readonly state: S; readonly end: number }
 ) {
@@ -138,16 +128,8 @@ export async function readStored<S>(
 }
 
 /** Undefined: the journal is another one. */
-async function continued<S>(
-  log: LogStore<{ type: string; time?: number }>,
-  spec: StateSpec<S>,
-  { state: given, end: from }: { readonly state: S; readonly end: number }
-) {
-  let to = 0
-  for await (const { next } of log.scan(logId, { reverse: true })) {
-    to = next
-    break
-  }
+async function continued<S>(log: WireLog, spec: StateSpec<S>, { state: given, end: from }: { readonly state: S; readonly end: number }) {
+  const to = await endOf(log)
   if (to < from) return undefined
   let state = given
   if (to > from) {
@@ -159,7 +141,7 @@ async function continued<S>(
   return { state, end: to }
 }
 
-async function readWhole<S>(ctx: PackContext, log: LogStore<{ type: string; time?: number }>, spec: StateSpec<S>) {
+async function readWhole<S>(ctx: PackContext, log: WireLog, spec: StateSpec<S>) {
   const reader = new AgentLog({
     log,
     logger: ctx.log,

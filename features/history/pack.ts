@@ -46,7 +46,7 @@ export default definePack({
         const running = [...new Set([...before, ...open()])]
         const given = ctx.streams.watermark(agent.session.id)
         await ctx.streams.flushed(agent.session.id) // a mark that a power failure may overtake is none
-        await copyContext(ctx.storeAt(wireStore, dir), messages, running, ctx.now(), records, given)
+        await copyContext({ target: ctx.storeAt(wireStore, dir), messages, running, given, now: ctx.now() }, records)
       },
       hasPrompt: (agent, prompt_id) => hasPrompt(agent.store(wireStore), prompt_id)
     }

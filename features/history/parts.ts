@@ -50,3 +50,8 @@ export const PromptPart = named(
 
 /** The same shape where messages are told: what journals hold is passed on as it is. */
 export const ContentPart = Type.Unsafe<WirePart>(PromptPart)
+
+/** The text parts of a content, joined by newlines. */
+export function textOf(content: readonly WirePart[]): string {
+  return content.flatMap(part => (part.type === 'text' ? [String(part.text)] : [])).join('\n')
+}

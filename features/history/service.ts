@@ -167,9 +167,9 @@ export interface NewAttachment extends Pick<Attachment, 'file_id' | 'name' | 'me
 }
 
 /** The journal of an agent that nobody needs to load: as it is on disk now. */
-export interface StoredHistory {
+export interface StoredHistory<S> {
   /** A state that follows from the records. Of one of `HistoryStates` only what is behind the last checkpoint is read. */
-  readonly state: unknown
+  readonly state: S
   readonly end: number
   records(range: LogRange): AsyncIterable<LogEntry<HistoryRecord>>
 }
@@ -179,11 +179,7 @@ export interface Histories {
    * Reads a state from the journal in an agent's directory (absolute), of a session that is not loaded. Nothing is made or written. `known`: what
    * an earlier call answered, which is brought up to date; of states that do not rewind.
    */
-  stored<S>(
-    dir: string,
-    spec: StateSpec<S>,
-    known?: Pick<StoredHistory & { readonly state: S }, 'state' | 'end'>
-  ): Promise<StoredHistory & { readonly state: S }>
+  stored<S>(dir: string, spec: StateSpec<S>, known?: Pick<StoredHistory<S>, 'state' | 'end'>): Promise<StoredHistory<S>>
   of(agent: AgentHost): Promise<History>
   /** Media of messages; undefined for an unknown id. */
   medium(session: Session, file_id: string): Promise<SessionMedium | undefined>

@@ -1,6 +1,6 @@
 /** The end of an agent's journal: back to the last checkpoint, which has the states up to there, or to the beginning. */
 import type { LogEntry } from '../../kernel/index.ts'
-import { protocolVersion } from './contract.ts'
+import { logId, protocolVersion, type WireLog } from './contract.ts'
 import type { HistoryRecord, StateSpec } from './define.ts'
 import { checkpoint, told } from './records.ts'
 import type { Mark, ToldUpTo } from './telling.ts'
@@ -18,7 +18,7 @@ export interface Saved {
   readonly value: unknown
 }
 
-export interface Tail {
+interface Tail {
   readonly from: number
   /** Undefined: too much to hold; it is read again. */
   readonly entries: readonly Entry[] | undefined
@@ -76,3 +76,9 @@ async function begins(scan: Scan): Promise<boolean> {
 
 /** Also where the write that should have begun the journal was refused, and not the one behind it. */
 const isMarked = (first: HistoryRecord | undefined): boolean => first?.type !== 'metadata' || first.protocol_version === protocolVersion
+
+/** Where the last record on disk ends; 0: there is none. */
+export async function endOf(log: WireLog): Promise<number> {
+  for await (const { next } of log.scan(logId, { reverse: true })) return next
+  return 0
+}

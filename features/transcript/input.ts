@@ -32,9 +32,6 @@ export const isShownInput = (origin: Origin): boolean => isUserInput(origin) || 
 export const isShownInside = (origin: Origin | undefined): boolean =>
   origin === undefined || isShownInput(origin) || origin.kind === 'task' || origin.kind === 'background_task'
 
-export const textOf = (content: readonly WirePart[]): string =>
-  content.flatMap(part => (part.type === 'text' ? [String(part.text)] : [])).join('\n')
-
 /** Media and files of an input, without their bytes. `whose`: before the numbers of the ids. */
 export function attachmentsOf(content: readonly WirePart[], whose: string): Attachment[] {
   return content

@@ -1,10 +1,10 @@
 /** Inputs that opened turns, and plans that were put up: what is looked for in the whole transcript of an agent. */
 
 import { ownParts } from '../agent/index.ts'
-import { coreRecord, type Origin, type WirePart } from '../history/index.ts'
+import { coreRecord, type Origin, textOf, type WirePart } from '../history/index.ts'
 import type { PlanEntry, UserMessage } from './contract.ts'
 import type { TurnEntry } from './index-state.ts'
-import { attachmentsOf, isShownInput, originOf, textOf } from './input.ts'
+import { attachmentsOf, isShownInput, originOf } from './input.ts'
 import { turnItems } from './page.ts'
 import type { Interaction, ToolFrame } from './shapes.ts'
 import { contentAt, type Source } from './source.ts'

@@ -3,11 +3,10 @@ import { camelCase } from '../../kernel/index.ts'
 import { compactionBegun, compactionBlockRecorded, compactionCancelRecorded } from '../compaction/index.ts'
 import { cronFireRecorded } from '../cron/index.ts'
 import { goalSet, goalSnapshotOf } from '../goals/index.ts'
-import { coreRecord, type HistoryRecord, type Origin } from '../history/index.ts'
+import { coreRecord, type HistoryRecord, type Origin, textOf } from '../history/index.ts'
 import { planEntered, planLeft, planRevised } from '../plan/index.ts'
 import { swarmModeSet } from '../subagents/index.ts'
 import { taskBegun } from '../tasks/index.ts'
-import { textOf } from './input.ts'
 import type { Op } from './shapes.ts'
 
 type Payload = Readonly<Record<string, unknown>>

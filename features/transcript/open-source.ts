@@ -1,6 +1,6 @@
 /** Where the transcript of an agent is read from: the stream of a loaded session, else the journal on disk. */
 import { join } from 'node:path'
-import type { Histories } from '../history/index.ts'
+import type { Histories, StoredHistory } from '../history/index.ts'
 import type { AgentHost, SessionState, Sessions } from '../sessions/index.ts'
 import { indexState, TranscriptIndex } from './index-state.ts'
 import { type Source, sourceOf } from './source.ts'
@@ -14,7 +14,7 @@ interface SourcePorts {
   readonly opened: (agent: AgentHost) => Promise<unknown>
 }
 
-type Stored = Awaited<ReturnType<Histories['stored']>> & { readonly state: TranscriptIndex }
+type Stored = StoredHistory<TranscriptIndex>
 
 /** Indexes of journals on disk that were looked at lately. */
 const kept = 16

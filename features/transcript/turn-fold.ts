@@ -4,10 +4,10 @@
  * the index says which turns are left.
  */
 import { ownParts } from '../agent/index.ts'
-import { type CoreRecord, coreRecord, type HistoryRecord, type WirePart } from '../history/index.ts'
+import { type CoreRecord, coreRecord, type HistoryRecord, textOf, type WirePart } from '../history/index.ts'
 import { taskNoticesOf } from '../tasks/index.ts'
 import { answerFrames, isGiven, nextFrameId, stepHead, textFrame, toolFrame, toolIn, turnHead, usageOf, without } from './frames.ts'
-import { attachmentsOf, isShownInput, isShownInside, originOf, textOf, withoutBytes } from './input.ts'
+import { attachmentsOf, isShownInput, isShownInside, originOf, withoutBytes } from './input.ts'
 import { type Link, linksOf } from './links.ts'
 import { markersOf, skillsOf } from './markers.ts'
 import type { Frame, Op, Step, StepHead, ToolFrame, Turn, TurnHead } from './shapes.ts'
