@@ -7,7 +7,7 @@ import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
 import type { SocketClient, TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
-import { type ScriptedLlm, scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
+import { failure, type ScriptedLlm, scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { copyOfHome, echoRunner, type Started, type StartOptions, startAgent } from '../agent/start.ts'
 
@@ -134,6 +134,24 @@ test('the phase is what is on record: while an answer streams the agent runs, li
     ]
   )
   assert.deepEqual((await page()).meta.agent?.phase, shown.at(-1))
+})
+
+test('a failed attempt shows as a phase that says what failed and what comes next, as its event does', async t => {
+  const server = await start(t, scriptedLlm([{ type: 'text', text: 'half' }, ...failure()], 'whole'))
+  const [quiet, loud] = [await server.connect(), await server.connect()]
+  await follow(quiet, server, { main: 'turn' })
+  await loud.request('subscribe', { session_ids: [server.session_id] })
+  await server.prompt('go')
+  await server.settled(1)
+  await loud.next('prompt.completed')
+  await caughtUp(quiet)
+
+  const phases = opsIn(quiet).flatMap(op => (op.op === 'meta.merge' && op.meta.agent?.phase?.kind === 'retrying' ? [op.meta.agent.phase] : []))
+  const event = loud.frames.find(({ type }) => type === 'turn.step.retrying')!.payload
+  const { since: _since, stepId: _step, ...phase } = { ...phases[0] } as Record<string, unknown>
+  const { turnId, step, failedAttempt, nextAttempt, maxAttempts, delayMs, errorName, statusCode } = event
+  assert.deepEqual([phases.length, statusCode], [1, 503])
+  assert.deepEqual(phase, { kind: 'retrying', turnId, step, failedAttempt, nextAttempt, maxAttempts, delayMs, errorName, statusCode })
 })
 
 test('the effort that a bound model thinks with stands beside its name, live and on disk', async t => {
