@@ -12,8 +12,9 @@ const quickMs = 5
 const sureMs = 60_000
 const remembered = 2000
 
-/** When a directory was last seen to be quick. */
+/** When a directory was last seen to be quick; `never`: a path was slow. */
 const quick = new Map<string, number>()
+const never = Number.NEGATIVE_INFINITY
 
 /**
  * What is at a path, behind links; undefined where nothing is, or nothing to be seen. Asking another thread takes twenty times as long as the
@@ -21,6 +22,14 @@ const quick = new Map<string, number>()
  */
 export async function lookAt(path: string): Promise<Stats | undefined> {
   return look(path)
+}
+
+/**
+ * The same, at once where the disk is quick, which `near` (default: its directory) stands for: many directories, each asked for once, have one
+ * name there. Undefined only where nothing is; for what cannot be told it throws, or rejects, as the system says.
+ */
+export function foundAt(path: string, near?: string): Stats | undefined | Promise<Stats | undefined> {
+  return ask(path, statNow, statLater, near)
 }
 
 /** The same at many paths, side by side. */
@@ -31,11 +40,7 @@ export async function lookAtAll(paths: readonly string[]): Promise<readonly (Sta
 
 /** The same path without links; undefined as with `lookAt`. */
 export async function realAt(path: string): Promise<string | undefined> {
-  return ask(
-    path,
-    given => realpathSync.native(given),
-    (given, answered: Answered<string>) => realpath.native(given, answered)
-  )
+  return lenient(() => ask(path, realNow, realLater))
 }
 
 /** Another text whenever something else is at a path, or it has changed; empty where nothing is. */
@@ -59,50 +64,79 @@ export async function identityAt(path: string): Promise<string> {
   return found ? String(found.ino) : ''
 }
 
-const look = (path: string) => ask(path, given => statSync(given, { throwIfNoEntry: false }), stat)
+const look = (path: string) => lenient(() => ask(path, statNow, statLater))
 
-type Answered<T> = (error: Error | null, found: T) => void
+/** No permission, a loop of links: nothing to be seen. */
+function lenient<T>(asked: () => T | undefined | Promise<T | undefined>): T | undefined | Promise<T | undefined> {
+  try {
+    const found = asked()
+    return isPromise(found) ? (found as Promise<T | undefined>).catch(() => undefined) : found
+  } catch {
+    return undefined
+  }
+}
+
+type Answered<T> = (error: NodeJS.ErrnoException | null, found: T) => void
+
+const statNow = (path: string) => statSync(path, { throwIfNoEntry: false })
+const statLater = (path: string, answered: Answered<Stats>) => stat(path, answered)
+const realNow = (path: string): string => realpathSync.native(path)
+const realLater = (path: string, answered: Answered<string>) => realpath.native(path, answered)
 
 function ask<T>(
   path: string,
   now: (path: string) => T | undefined,
-  later: (path: string, answered: Answered<T>) => void
+  later: (path: string, answered: Answered<T>) => void,
+  near = dirname(path)
 ): T | undefined | Promise<T | undefined> {
-  const dir = dirname(path)
   const began = performance.now()
-  if (began - (quick.get(dir) ?? Number.NEGATIVE_INFINITY) >= sureMs)
-    return new Promise(resolve => {
-      later(path, (_error, found) => {
-        seen(dir, began)
-        resolve(found)
+  if (began - (quick.get(path) ?? quick.get(near) ?? never) >= sureMs)
+    return new Promise((resolve, reject) => {
+      later(path, (error, found) => {
+        answered(path, near, began)
+        if (error && !isNothing(error)) reject(error)
+        else resolve(error ? undefined : found)
       })
     })
   try {
     return now(path)
-  } catch {
-    return undefined // no permission, a loop of links
+  } catch (error) {
+    if (isNothing(error)) return undefined
+    throw error
   } finally {
-    seen(dir, began)
+    // What one directory costs, others may cost, too: each has to show anew that it is quick before anybody waits for it here.
+    if (!answered(path, near, began)) forgetQuick(path)
   }
 }
 
-function seen(dir: string, began: number): void {
+const isNothing = (error: unknown) => /^(ENOENT|ENOTDIR)$/.test((error as NodeJS.ErrnoException).code ?? '')
+
+/** Whether it was quick. A path may be slow alone: another disk begins there. */
+function answered(path: string, near: string, began: number): boolean {
   const now = performance.now()
-  quick.delete(dir)
-  if (now - began > quickMs) return
-  quick.set(dir, now)
+  const isQuick = now - began <= quickMs
+  quick.delete(near)
+  if (!isQuick) quick.set(path, never)
+  else if (quick.get(path) === never) quick.delete(path)
+  if (isQuick) quick.set(near, now)
   for (const oldest of quick.keys()) {
     if (quick.size <= remembered) break
     quick.delete(oldest)
   }
+  return isQuick
 }
 
-const longestSlowMs = 10_000
+function forgetQuick(path: string): void {
+  quick.clear()
+  quick.set(path, never)
+}
+
+const longestSlowMs = 600_000
 
 /**
  * What the system does in memory (reading and writing small files) is asked on this thread, which takes a tenth of the time that another
  * thread would be asked in. Where it took longer than 5 ms, the system is short of memory or disk, and others are asked for 200 times as
- * long, at most 10 s.
+ * long, at most ten minutes.
  */
 export class ThisThread {
   /** At most so many bytes are written here. */

@@ -1,9 +1,11 @@
 /** Looking at paths. */
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { lookAt } from '../../kernel/index.ts'
+import { foundAt, lookAt } from '../../kernel/index.ts'
 import { freshDir } from '../helpers/temp.ts'
 
 test('what is at a path is seen behind links; nothing is seen where nothing is, at a link to itself and below a file', async () => {
@@ -34,4 +36,44 @@ test('a change is seen at once', async () => {
   }
 
   assert.deepEqual(seen, [undefined, 1, 2, 3])
+})
+
+/** Slower than a disk that answers from memory. */
+const slowly = (() => {
+  for (const began = performance.now(); performance.now() - began < 6; );
+}) as never
+
+test('a disk that was slow once is asked by other threads from then on, whatever the directory', async t => {
+  const [one, other] = [await freshDir(), await freshDir()]
+  const statSync = t.mock.method(fs, 'statSync')
+  syncBuiltinESMExports()
+  t.after(() => syncBuiltinESMExports())
+  for (const dir of [one, other]) await lookAt(join(dir, 'nothing'))
+  for (const dir of [one, other]) await lookAt(join(dir, 'nothing'))
+  assert.equal(statSync.mock.callCount(), 2, 'both are known to be quick')
+  statSync.mock.mockImplementationOnce(slowly)
+  await lookAt(join(one, 'nothing'))
+  await lookAt(join(other, 'nothing'))
+  assert.equal(statSync.mock.callCount(), 3)
+})
+
+test('what the disk does not tell is no nothing', async t => {
+  const dir = await freshDir()
+  await writeFile(join(dir, 'file'), 'text')
+  const fault = Object.assign(new Error('EIO'), { code: 'EIO' })
+  const stat = t.mock.method(fs, 'stat', ((_path: string, answered: (error: Error) => void) => answered(fault)) as never)
+  const statSync = t.mock.method(fs, 'statSync', () => {
+    throw fault
+  })
+  syncBuiltinESMExports()
+  t.after(() => syncBuiltinESMExports())
+  for (const thread of ['another one', 'this one']) {
+    await assert.rejects(async () => foundAt(join(dir, 'file')), fault, thread)
+    assert.equal(await lookAt(join(dir, 'file')), undefined, thread)
+  }
+  for (const each of [stat, statSync]) each.mock.restore()
+  syncBuiltinESMExports()
+  assert.equal((await foundAt(join(dir, 'file')))?.size, 4)
+  assert.equal(await foundAt(join(dir, 'nothing')), undefined)
+  assert.equal(await foundAt(join(dir, 'file', 'below')), undefined)
 })
