@@ -115,7 +115,7 @@ export class Gate {
   async #identify(credential: string | null | undefined): Promise<Principal | undefined> {
     if (this.bypass) return bypassed
     if (!credential) return undefined
-    return this.#token.identify(credential) ?? ((await this.#password?.verify(credential)) ? byPassword : undefined)
+    return (await this.#token.identify(credential)) ?? ((await this.#password?.verify(credential)) ? byPassword : undefined)
   }
 
   /** The first of the readings of one credential that is right. */

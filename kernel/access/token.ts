@@ -1,10 +1,12 @@
 /** Credentials: the token file `<home>/server.token`, shared by all servers of a home, and the optional password beside it. */
 import { createHash, createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
-import { type BigIntStats, statSync } from 'node:fs'
+import { type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DeveloperError, developerError } from '../errors.ts'
 import { makeHome, readRegularFile } from '../home.ts'
+import { isPromise, waitAtMost } from '../lifecycle/wait.ts'
 import { makeFile, replaceFile } from '../storage/files.ts'
+import { foundAt } from '../storage/look.ts'
 import type { Principal } from './principal.ts'
 
 /** Absolute path of the token file of a home. */
@@ -44,10 +46,19 @@ function newToken(): string {
 }
 
 /** Tells one version of the file from another. */
-const stampOf = ({ mtimeNs, ino, size, mode }: BigIntStats) => [mtimeNs, ino, size, mode].join(' ')
+const stampOf = ({ mtimeMs, ino, size, mode }: Stats) => [mtimeMs, ino, size, mode].join(' ')
 
 /** How often the file is looked at for the sake of what is open, ms. */
 const watchMs = 1_000
+/** So long a right token waits for a disk that is slow to say whether it still is; a wrong one longer, for it may be new. */
+const rightWaitsMs = 50
+const wrongWaitsMs = 10_000
+
+/** A look at the file that another thread takes. */
+interface Looking {
+  readonly ended: Promise<void>
+  readonly since: number
+}
 
 /** The token as a running server knows it. */
 export class TokenFile {
@@ -57,6 +68,7 @@ export class TokenFile {
   #principal: Principal
   #stamp: string
   #fresh = false
+  #looking: Looking | undefined
   #rotated: ((before: Principal) => void) | undefined
 
   /** Use `open`. */
@@ -71,7 +83,7 @@ export class TokenFile {
   static async open(home: string, onIgnored: (reason: string) => void): Promise<TokenFile> {
     await ensureToken(home)
     const path = tokenPath(home)
-    const stats = statSync(path, { bigint: true })
+    const stats = statSync(path)
     if (tooOpen(stats)) throw developerError('token_exposed', path, modeText(stats))
     const token = readToken(home)
     if (!token) throw developerError('token_empty', path)
@@ -80,9 +92,10 @@ export class TokenFile {
 
   /**
    * Who brings this text: undefined when it is not the token. Constant-time comparison. Looks at the file once per turn of the event
-   * loop (one `stat`, 2 to 3 µs, shared by the requests of a burst): a rotated token works at once and the old one ends at once.
+   * loop (one `stat`, 2 to 3 µs, shared by the requests of a burst): a rotated token works at once and the old one ends at once, or as soon as a
+   * slow disk says so.
    */
-  identify(candidate: string): Principal | undefined {
+  identify(candidate: string): Principal | undefined | Promise<Principal | undefined> {
     if (!this.#fresh) {
       this.#fresh = true
       setImmediate(() => {
@@ -90,6 +103,17 @@ export class TokenFile {
       })
       this.#refresh()
     }
+    const looking = this.#looking
+    return looking ? this.#afterLook(looking, candidate) : this.#compare(candidate)
+  }
+
+  async #afterLook(looking: Looking, candidate: string): Promise<Principal | undefined> {
+    const waitsMs = this.#compare(candidate) ? rightWaitsMs : wrongWaitsMs
+    await waitAtMost(looking.ended, Math.max(0, looking.since + waitsMs - performance.now()))
+    return this.#compare(candidate)
+  }
+
+  #compare(candidate: string): Principal | undefined {
     if (candidate.length > maxCredential) return undefined
     const given = Buffer.from(candidate)
     return given.length === this.#token.length && timingSafeEqual(given, this.#token) ? this.#principal : undefined
@@ -112,14 +136,30 @@ export class TokenFile {
     return this.#principal
   }
 
-  /** A missing file, one that others can read, an empty one and what is no file at all leave the old token in force. */
   #refresh(): void {
-    let stats: BigIntStats | undefined
+    if (this.#looking) return
     try {
-      stats = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
+      const found = foundAt(this.#path)
+      if (!isPromise(found)) {
+        this.#seen(found)
+        return
+      }
+      const ended = (found as Promise<Stats | undefined>)
+        .then(
+          stats => this.#seen(stats),
+          () => undefined // as below
+        )
+        .finally(() => {
+          this.#looking = undefined
+        })
+      this.#looking = { ended, since: performance.now() }
     } catch {
-      return // a home that cannot be reached right now changes no token
+      // a home that cannot be reached right now changes no token
     }
+  }
+
+  /** A missing file, one that others can read, an empty one and what is no file at all leave the old token in force. */
+  #seen(stats: Stats | undefined): void {
     if (!stats || stampOf(stats) === this.#stamp) return
     const before = this.#principal
     this.#stamp = stampOf(stats)
@@ -143,12 +183,12 @@ export class TokenFile {
   }
 }
 
-function tooOpen({ mode }: BigIntStats): boolean {
-  return process.platform !== 'win32' && (mode & 0o077n) !== 0n
+function tooOpen({ mode }: Stats): boolean {
+  return process.platform !== 'win32' && (mode & 0o077) !== 0
 }
 
-function modeText({ mode }: BigIntStats): string {
-  return `0${(mode & 0o777n).toString(8)}`
+function modeText({ mode }: Stats): string {
+  return `0${(mode & 0o777).toString(8)}`
 }
 
 /** Longest credential that is looked at, in bytes. */

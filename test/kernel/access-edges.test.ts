@@ -1,8 +1,10 @@
 /** Edges of the gate: counting, names that only look right, credentials that change or come in numbers, upgrades that end meanwhile. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import fs from 'node:fs'
 import { chmod, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { BanTable, createGate, takeAuthorization } from '../../kernel/access/gate.ts'
@@ -121,7 +123,7 @@ async function aToken(t: TestContext) {
   const token = readToken(home) ?? ''
   const accepts = async (text: string) => {
     await turn()
-    return file.identify(text) !== undefined
+    return (await file.identify(text)) !== undefined
   }
   return { home, path: tokenPath(home), file, ignored, rotated, unwatch, token, accepts }
 }
@@ -164,10 +166,11 @@ test('a file that is ignored is told once, and the same token written again is n
 test('rotations are heard while somebody watches', async t => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const { home, file, rotated, unwatch, token } = await aToken(t)
-  const before = file.identify(token)
+  const before = await file.identify(token)
   await turn()
   await rotateToken(home)
   t.mock.timers.tick(1_000)
+  while (rotated.length === 0) await turn() // another thread may have been asked
   assert.deepEqual(rotated, [before])
   const cleared = t.mock.method(globalThis, 'clearInterval')
   unwatch()
@@ -175,8 +178,31 @@ test('rotations are heard while somebody watches', async t => {
   await rotateToken(home)
   t.mock.timers.tick(5_000)
   await turn()
-  file.identify('x')
+  await file.identify('x')
   assert.equal(rotated.length, 1)
+})
+
+/** Slower than a disk that answers from memory. */
+const slowly = (() => {
+  for (const began = performance.now(); performance.now() - began < 6; );
+}) as never
+
+test('a disk that is slow to tell holds up a right token for a moment, and a wrong one until it tells', { timeout: 10_000 }, async t => {
+  const { home, token, accepts } = await aToken(t)
+  assert.ok(await accepts(token))
+  const telling = latch()
+  const { stat: tells } = fs
+  t.mock.method(fs, 'stat', ((...args: Parameters<typeof tells>) => void telling.opened.then(() => tells(...args))) as never)
+  t.mock.method(fs, 'statSync').mock.mockImplementationOnce(slowly)
+  syncBuiltinESMExports()
+  t.after(() => syncBuiltinESMExports())
+  await accepts(token) // finds that it is slow
+  const replaced = await rotateToken(home)
+  assert.ok(await accepts(token))
+  const asked = accepts(replaced)
+  telling.open()
+  assert.ok(await asked)
+  assert.equal(await accepts(token), false)
 })
 
 test('rotations at the same time are made one way or the other, and an empty file is no token', async () => {
