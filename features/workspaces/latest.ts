@@ -1,7 +1,7 @@
 /** One document that several processes write: read again only when the file changed. */
-import { statSync } from 'node:fs'
+import type { Stats } from 'node:fs'
 import { join } from 'node:path'
-import type { DocumentStore } from '../../kernel/index.ts'
+import { type DocumentStore, foundAt } from '../../kernel/index.ts'
 
 export interface LatestOptions<V> {
   readonly store: DocumentStore<V>
@@ -38,11 +38,14 @@ export class Latest<V> {
   async get(): Promise<V> {
     const { id, dir } = this.#options
     if (this.#fresh && this.#stamp !== undefined) return this.#value
-    const stamp = stampOf(join(dir, `${id}.json`))
-    this.#fresh = true
-    setImmediate(() => {
-      this.#fresh = false
-    })
+    const asked = stampAt(join(dir, `${id}.json`))
+    const stamp = typeof asked === 'string' ? asked : await asked
+    if (stamp === asked) {
+      this.#fresh = true
+      setImmediate(() => {
+        this.#fresh = false
+      })
+    }
     if (stamp === this.#stamp) return this.#value
     this.#stamp = undefined // nobody may take the old content while the new is being read
     if (this.#reading?.stamp !== stamp) this.#reading = { stamp, value: this.#read(stamp) }
@@ -108,12 +111,17 @@ export class Latest<V> {
   }
 }
 
-/** A replaced file has another inode, even within one tick of the clock. Synchronous: 3 µs, where the thread pool would take 50. */
-function stampOf(file: string): string {
+/** A replaced file has another inode, even within one tick of the clock. At once where the disk is quick. */
+function stampAt(file: string): string | Promise<string> {
   try {
-    const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-    return found ? `${found.ino} ${found.size} ${found.mtimeNs}` : 'missing'
+    const found = foundAt(file)
+    return found instanceof Promise ? found.then(stampOf, () => unreadable) : stampOf(found)
   } catch {
-    return 'unreadable' // a loop of links, no permission: whoever reads it says so
+    return unreadable
   }
 }
+
+const stampOf = (found: Stats | undefined) => (found ? `${found.ino} ${found.size} ${found.mtimeMs}` : 'missing')
+
+/** A loop of links, no permission: whoever reads it says so. */
+const unreadable = 'unreadable'
