@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { type DocumentStore, type Logger, yieldToLoop } from '../../kernel/index.ts'
 import { Comparison } from './comparison.ts'
-import { directories, documentId, isSessionId, isThere, names, stateStamp, waitingFile } from './disk.ts'
+import { directories, directoriesIn, documentId, isSessionId, isThere, names, stateStamp, waitingFile } from './disk.ts'
 import { makeFilled } from './filling.ts'
 import { IndexFile } from './index-file.ts'
 import { KnownSessions } from './known-sessions.ts'
@@ -66,12 +66,12 @@ export class Catalog {
   /** Facts of one session from the index, else from the disk. */
   async find(id: string): Promise<SessionState | undefined> {
     const row = this.#known.row(id)
-    const there = row && (this.#known.isPinned(id) || isThere(this.dir(row.state)))
+    const there = row && (this.#known.isPinned(id) || (await isThere(this.dir(row.state))))
     if (there && !row.unproven) return row.state
-    if (row && !there) this.forget(id) // another process has deleted it
+    if (row && !there && this.#known.row(id) === row) this.forgetForeign(id) // another process has deleted it
     if (!isSessionId(id)) return undefined
-    for (const workspace_id of await directories(this.#ports.root)) {
-      if (!isThere(join(this.#ports.root, workspace_id, id))) continue
+    for (const workspace_id of await directoriesIn(this.#ports.root)) {
+      if (!(await isThere(join(this.#ports.root, workspace_id, id)))) continue
       const before = this.#known.copy(id)
       const state = await this.#read(workspace_id, id)
       if (state) return this.#known.takeRead(before, state) ? state : this.#known.row(id)?.state
@@ -91,7 +91,8 @@ export class Catalog {
     for (const workspace_id of await directories(this.#ports.root)) {
       for (const id of await names(join(this.#ports.root, workspace_id))) {
         const dir = join(this.#ports.root, workspace_id, id)
-        if (isSessionId(id) && (isThere(join(dir, 'lock')) || isThere(join(dir, waitingFile)))) found.push(id)
+        const isLeft = async (file: string) => await isThere(join(dir, file), this.#ports.root).catch(() => true) // who looks closer finds out
+        if (isSessionId(id) && ((await isLeft('lock')) || (await isLeft(waitingFile)))) found.push(id)
         await yieldToLoop()
       }
     }
@@ -147,14 +148,15 @@ export class Catalog {
   /** Resolves when the state is on disk; the caller owns the session. */
   async put(state: SessionState): Promise<void> {
     await this.#ports.store.put(documentId(state.workspace_id, state.id), state, { guarded: true })
+    const stamp = await this.#stampOf(state)
     const row = this.#known.row(state.id)
-    if (row?.state === state) row.stamp = this.#stampOf(state)
+    if (row?.state === state) row.stamp = stamp
   }
 
   /** Shows a new session, or a change of one that is not loaded, once it is on disk; the caller owns the session. */
   async change(state: SessionState): Promise<void> {
     await this.#ports.store.put(documentId(state.workspace_id, state.id), state, { guarded: true })
-    const stamp = this.#stampOf(state)
+    const stamp = await this.#stampOf(state)
     this.#known.take(state, stamp)
     this.#file.keep({ state, stamp })
   }
@@ -165,7 +167,7 @@ export class Catalog {
       await fill(dir)
       await this.#ports.storeAt(dir).put('state', state, { guarded: true })
     })
-    this.#known.take(state, this.#stampOf(state))
+    this.#known.take(state, await this.#stampOf(state))
   }
 
   /** While pinned, memory is the truth: the session is loaded and owned here. */
@@ -199,24 +201,22 @@ export class Catalog {
   /** Unless one is under way. It comes again as long as somebody looks at lists. */
   #compare(): void {
     if (this.#closed) return
-    this.#comparing ??= this.#comparison.run().finally(() => {
+    if (this.#comparing) return
+    this.#comparing = this.#comparison.run().finally(() => {
       this.#comparing = undefined
       if (this.#closed || this.#ports.scanMs === 0 || performance.now() > this.#wantedUntil) return
       clearTimeout(this.#timer)
-      this.#timer = setTimeout(() => void this.#compareAgain(), this.#ports.scanMs).unref()
+      this.#timer = setTimeout(() => this.#compare(), this.#ports.scanMs).unref()
     })
-  }
-
-  async #compareAgain(): Promise<void> {
-    this.#compare()
-    await this.#comparing?.catch(err => this.#ports.log.warn({ err }, 'the sessions on disk could not be compared with the list'))
+    // Not everybody who asks waits for it.
+    this.#comparing.catch(err => this.#ports.log.warn({ err }, 'the sessions on disk could not be compared with the list'))
   }
 
   async #read(workspace_id: string, id: string): Promise<SessionState | undefined> {
     return (await this.#ports.store.get(documentId(workspace_id, id))) ?? (await this.#ports.rescue(workspace_id, id))
   }
 
-  #stampOf({ workspace_id, id }: SessionState): string {
+  #stampOf({ workspace_id, id }: SessionState): string | Promise<string> {
     return stateStamp(this.#ports.root, workspace_id, id)
   }
 }

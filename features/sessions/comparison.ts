@@ -1,7 +1,7 @@
 /** Compares what is known of sessions with their state files, because other server processes share the home. */
 import { join } from 'node:path'
 import { type Logger, stampAt, yieldToLoop } from '../../kernel/index.ts'
-import { directories, isSessionId, isThere, names, stateStamp } from './disk.ts'
+import { directoriesIn, isSessionId, isThere, namesIn, stateStamp } from './disk.ts'
 import type { IndexFile } from './index-file.ts'
 import type { KnownSessions } from './known-sessions.ts'
 import type { SessionState } from './service.ts'
@@ -80,7 +80,7 @@ export class Comparison {
       !this.isComplete
     const found = await this.#look(isWhole)
     await this.#readAll(found.changed)
-    this.#forgetGone(found)
+    await this.#forgetGone(found)
     this.#elsewhere = elsewhere
     this.#stamps = found.stamps
     if (isWhole) this.#allSeen = began
@@ -100,20 +100,23 @@ export class Comparison {
   async #look(isWhole: boolean): Promise<Found> {
     const { root } = this.#ports
     const found: Found = { seen: new Set(), stamps: new Map(), same: new Set(), changed: [] }
-    for (const workspace_id of await directories(root)) {
+    for (const workspace_id of await directoriesIn(root)) {
       const dirStamp = await stampAt(join(root, workspace_id)) // before the names, as the stamps of files before their content
       found.stamps.set(workspace_id, dirStamp)
       if (!isWhole && this.#stamps.get(workspace_id) === dirStamp) {
         found.same.add(workspace_id)
         continue
       }
-      for (const id of await names(join(root, workspace_id))) {
+      const names = await namesIn(join(root, workspace_id))
+      if (!names) found.stamps.delete(workspace_id) // the next comparison looks again
+      for (const id of names ?? []) {
         const others = yieldToLoop()
         if (others) await others // awaiting nothing would cost as much as a stamp, 10,000 times
         if (!isSessionId(id)) continue
         found.seen.add(id)
         if (this.#known.isPinned(id)) continue
-        const stamp = stateStamp(root, workspace_id, id)
+        const asked = stateStamp(root, workspace_id, id)
+        const stamp = typeof asked === 'string' ? asked : await asked
         const row = this.#known.row(id)
         if (stamp === '' || row?.stamp !== stamp) found.changed.push({ workspace_id, id, stamp })
         else row.unproven = false
@@ -141,10 +144,11 @@ export class Comparison {
     }
   }
 
-  #forgetGone({ same, seen }: Found): void {
+  async #forgetGone({ same, seen }: Found): Promise<void> {
     for (const [id, { state }] of this.#known.rows()) {
       if (same.has(state.workspace_id) || seen.has(id) || this.#known.isPinned(id)) continue
-      if (!isThere(join(this.#ports.root, state.workspace_id, id))) this.#known.forget(id)
+      const there = await isThere(join(this.#ports.root, state.workspace_id, id)).catch(() => true)
+      if (!there && !this.#known.isPinned(id)) this.#known.forget(id)
     }
   }
 }

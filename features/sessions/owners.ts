@@ -43,6 +43,6 @@ export class Owners {
   /** Whoever had the session open is gone without having closed it. */
   async wasLeft(known: SessionState): Promise<boolean> {
     const lock = this.#ports.catalog.lock(known)
-    return isThere(lock) && (await this.isFree(lock))
+    return (await isThere(lock)) && (await this.isFree(lock))
   }
 }

@@ -45,7 +45,7 @@ export async function discardLeft(root: string, streams: Pick<Streams, 'remove'>
     for (const name of await names(join(root, workspace))) {
       const others = yieldToLoop()
       if (others) await others
-      if (isSessionId(name) && stateStamp(root, workspace, name) === '') await removeUnbegun(join(root, workspace, name))
+      if (isSessionId(name) && (await stateStamp(root, workspace, name)) === '') await removeUnbegun(join(root, workspace, name))
       const id = removedForm.exec(name)?.[1]
       if (id === undefined) continue
       await discard(join(root, workspace, name), id, streams).catch(err =>

@@ -80,7 +80,8 @@ export class SessionTable {
   /** The session if it is loaded here; one that its owner, another process, has deleted is let go of. */
   async stillThere(id: string): Promise<LiveSession | undefined> {
     const live = this.#live.get(id)
-    if (!live || live.writable || isThere(live.dir)) return live
+    if (!live || live.writable || (await isThere(live.dir))) return live
+    if (this.#live.get(id) !== live) return await this.stillThere(id)
     this.#ports.catalog.forget(id)
     live.ends = true
     await this.unload(id)
@@ -150,7 +151,7 @@ export class SessionTable {
   async patch(id: string, change: (state: SessionState) => SessionState, live: (session: LiveSession) => Promise<unknown>): Promise<void> {
     await this.#closing.get(id)
     const known = this.#live.has(id) || this.#loading.has(id) ? undefined : await this.#ports.catalog.find(id)
-    if (!known || isThere(join(this.#ports.catalog.dir(known), waitingFile)) || (await this.#ports.wasLeft(known))) {
+    if (!known || (await isThere(join(this.#ports.catalog.dir(known), waitingFile))) || (await this.#ports.wasLeft(known))) {
       await live(await this.load(id))
       return
     }
@@ -320,11 +321,12 @@ export class SessionTable {
     }
     await (lock ? this.#ports.streams.takeOver(id, lock) : this.#ports.streams.openForeign(id))
     lock?.onLost(() => void this.#lost(session))
-    if (!lock && !isThere(dir)) {
+    if (!lock && !(await isThere(dir))) {
       await this.#ports.streams.remove(id) // its owner deletes it right now
       throw new AppError(SessionMissing)
     }
-    if (isOld && !session.agent('main')) session.recallMain(await mainHeard(this.#ports.streams, id), isThere(join(dir, 'agents', 'main')))
+    if (isOld && !session.agent('main'))
+      session.recallMain(await mainHeard(this.#ports.streams, id), await isThere(join(dir, 'agents', 'main')))
     for (const listener of [...this.#loadListeners]) await this.#call(listener, session, 'a step of loading a session failed')
     if (lock && isOld)
       await rm(join(dir, waitingFile), { force: true }).catch(err =>

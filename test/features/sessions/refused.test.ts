@@ -1,6 +1,9 @@
 /** What the disk refuses: nobody is told that it is so, now or later. */
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
@@ -117,4 +120,29 @@ test('a change that is being written when another server takes the session over 
   assert.deepEqual([await profile({ title: 'lost' }), await profile({ title: 'late' })], [40901, 40901])
 
   assert.equal((await stored()).title, 'mine')
+})
+
+test('a session that the disk does not tell of is refused while it is so, and is no missing one', async t => {
+  const home = await freshDir()
+  const first = await startTestKernel(t, { home, packs: [workspaces, sessions] })
+  const { data } = await first.call(createSession, { body: { metadata: { cwd: await freshDir() } } })
+  await first.kernel.stop()
+  const { call } = await startTestKernel(t, { home, packs: [workspaces, sessions] })
+  const asked = async () => (await call(readSession, { params: { session_id: data.id } })).code
+  assert.equal(await asked(), 0)
+  const fault = Object.assign(new Error('EIO: i/o error, stat'), { code: 'EIO', syscall: 'stat', errno: -constants.errno.EIO })
+  const { stat, statSync } = fs
+  const fails = (path: unknown) => String(path).endsWith(data.id)
+  t.mock.method(fs, 'stat', ((path: string, answered: (...given: unknown[]) => void) =>
+    fails(path) ? answered(fault) : stat(path, answered)) as never)
+  t.mock.method(fs, 'statSync', ((...args: Parameters<typeof statSync>) => {
+    if (fails(args[0])) throw fault
+    return statSync(...args)
+  }) as never)
+  syncBuiltinESMExports()
+  t.after(() => syncBuiltinESMExports())
+  assert.deepEqual([await asked(), await asked()], [50003, 50003])
+  t.mock.restoreAll()
+  syncBuiltinESMExports()
+  assert.equal(await asked(), 0)
 })
