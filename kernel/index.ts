@@ -25,7 +25,16 @@ export type * from './realtime/types.ts'
 export { checker, problems, tidy } from './schema.ts'
 export * from './shapes.ts'
 export type { Fence } from './storage/fences.ts'
-export { checkStoreId, type FileStamp, isMissing, makeFile, type ReplaceOptions, readIfThere, replaceFile } from './storage/files.ts'
+export {
+  checkStoreId,
+  type FileStamp,
+  isMissing,
+  makeDirs,
+  makeFile,
+  type ReplaceOptions,
+  readIfThere,
+  replaceFile
+} from './storage/files.ts'
 export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from './storage/lock.ts'
 export { foundAt, identityAt, lookAt, lookAtAll, realAt, stampAt, stampsAt } from './storage/look.ts'
 export * from './storage/ports.ts'

@@ -1,7 +1,8 @@
 /** The files of a session that go with a copy. */
 import { constants } from 'node:fs'
-import { copyFile, mkdir, open, readdir } from 'node:fs/promises'
+import { copyFile, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirs } from '../../kernel/index.ts'
 
 /** At the top: what belongs to one session alone. */
 const own = new Set(['state.json', 'lock', 'waiting', 'logs'])
@@ -19,7 +20,7 @@ export async function copyFiles(from: string, to: string, below = ''): Promise<v
     const path = below === '' ? entry.name : `${below}/${entry.name}`
     if (isLeftOut(path, entry.name)) continue
     if (entry.isDirectory()) {
-      await mkdir(join(to, path), { recursive: true, mode: 0o700 })
+      await makeDirs(join(to, path), 0o700)
       await copyFiles(from, to, path)
     } else if (entry.isFile()) await copyOne(join(from, path), join(to, path))
   }

@@ -1,6 +1,6 @@
 /** Side conversations: an agent that begins with what the main one sees, answers questions, and leaves everything as it is. */
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirs } from '../../kernel/index.ts'
 import type { Llm } from '../llm/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import { copyFiles } from './copy-files.ts'
@@ -42,7 +42,7 @@ export async function openSideConversation({ agents, histories, llm }: SidePorts
 /** Media of its messages, and the uploads that they refer to. */
 async function copyFilesOf(from: string, to: string): Promise<void> {
   for (const name of ['blobs', 'attachments']) {
-    await mkdir(join(to, name), { recursive: true, mode: 0o700 })
+    await makeDirs(join(to, name), 0o700)
     await copyFiles(join(from, name), join(to, name)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error // it has none
     })

@@ -1,7 +1,8 @@
 /** Copies the journal of an agent for another session, or its context for another agent. */
 import { constants } from 'node:fs'
-import { copyFile, mkdir, open, truncate } from 'node:fs/promises'
+import { copyFile, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirs } from '../../kernel/index.ts'
 import { logId, protocolVersion, type WireLog } from './contract.ts'
 import type { HistoryRecord } from './define.ts'
 import { type CoreRecord, told } from './records.ts'
@@ -28,7 +29,7 @@ export async function copyJournal({ from, to, source, target, end, now }: Journa
   const size = end ?? (await endOf(source))
   if (size === 0) return
   const file = join(to, `${logId}.jsonl`)
-  await mkdir(to, { recursive: true, mode: 0o700 })
+  await makeDirs(to, 0o700)
   await copyFile(join(from, `${logId}.jsonl`), file, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
   await truncate(file, size)
   const handle = await open(file, 'r+')

@@ -1,9 +1,9 @@
 /** Plan mode of one agent: its file, entering and leaving, and the revisions that were put up for review. */
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { mkdir, open, realpath, stat } from 'node:fs/promises'
+import { open, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { BlobStore } from '../../kernel/index.ts'
+import { type BlobStore, makeDirs } from '../../kernel/index.ts'
 import type { History, Tracked } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { plansDir, ToolRefusal } from '../tools/index.ts'
@@ -69,7 +69,7 @@ export class AgentPlan {
   /** On disk before it resolves. A plan from before is gone on with. False: it is on already. */
   async enter(by: 'user' | 'tool' | 'default'): Promise<boolean> {
     const id = this.state.id ?? (await this.#newId())
-    await mkdir(dirname(this.#fileOf(id)), { recursive: true })
+    await makeDirs(dirname(this.#fileOf(id)))
     if (this.active) return false
     await this.#history.append(planEntered.of({ id, by }))
     return true

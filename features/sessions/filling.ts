@@ -1,7 +1,7 @@
 /** New sessions that begin with files: made in a directory of another name, which nobody takes for a session, and renamed when it is whole. */
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { acquireLock, lockHolder } from '../../kernel/index.ts'
+import { acquireLock, lockHolder, makeDirs } from '../../kernel/index.ts'
 import { directories, names } from './disk.ts'
 
 /** Of directories that are no sessions yet. */
@@ -15,7 +15,7 @@ export async function makeFilled(parent: string, id: string, fill: (dir: string)
   const dir = join(parent, `${unfinishedPrefix}${id}`)
   const lock = await acquireLock(`${dir}.lock`, {}) // first: without it the directory counts as left behind
   try {
-    await mkdir(dir, { recursive: true, mode: 0o700 })
+    await makeDirs(dir, 0o700)
     await fill(dir)
     await rename(dir, join(parent, id))
   } catch (error) {

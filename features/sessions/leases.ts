@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { appendFile, type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { appendFile, type FileHandle, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
@@ -14,6 +14,7 @@ import {
   type Lock,
   type LockHolder,
   type Logger,
+  makeDirs,
   ownProcess,
   type ProcessIdentity,
   readIfThere,
@@ -171,7 +172,7 @@ export class Leases {
   async #beatOnce(): Promise<void> {
     const start = performance.now()
     if (!this.#beat || this.#rested) {
-      await mkdir(this.#dir, { recursive: true, mode: 0o700 })
+      await makeDirs(this.#dir, 0o700)
       await this.#beat?.close()
       this.#beat = undefined
       const beat = await open(join(this.#dir, this.#server_id), 'w', 0o600)
@@ -287,7 +288,7 @@ class HeldLease implements Lease {
   /** Made before the look at the lock: whoever takes over later finds it, and takes it away. */
   async #makeTemporaries(): Promise<string> {
     const dir = join(this.dir, `${temporariesPrefix}${this.fence}`)
-    await mkdir(dir, { recursive: true, mode: 0o700 })
+    await makeDirs(dir, 0o700)
     await this.look()
     return dir
   }

@@ -1,8 +1,8 @@
 /** The file system as the file tools need it; another implementation (a remote machine, a test) can stand in. */
 import { createReadStream } from 'node:fs'
-import { access, appendFile, constants, mkdir, readFile, stat, statfs, writeFile } from 'node:fs/promises'
+import { access, appendFile, constants, readFile, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { isMissing, replaceFile } from '../../kernel/index.ts'
+import { isMissing, makeDirs, replaceFile } from '../../kernel/index.ts'
 import { leadsTo } from '../tools/index.ts'
 
 export interface FileFacts {
@@ -74,7 +74,7 @@ export const nodeFileOps: FileOps = {
   read: (path, signal) => createReadStream(path, { flags: atOnce as never, highWaterMark: 256 * 1024, signal }) as AsyncIterable<Buffer>,
   readAll: path => readFile(path, { flag: atOnce }),
   async replace(path, content) {
-    await mkdir(dirname(path), { recursive: true })
+    await makeDirs(dirname(path))
     const old = await stat(path).catch(() => undefined) // absent: a new file
     try {
       await replaceFile(path, [content], { like: old, mode: 0o666, unserialised: true })
@@ -85,7 +85,7 @@ export const nodeFileOps: FileOps = {
     }
   },
   async append(path, content) {
-    await mkdir(dirname(path), { recursive: true })
+    await makeDirs(dirname(path))
     await appendFile(path, content, { flag: atEndAtOnce })
   }
 }

@@ -212,9 +212,33 @@ export async function idsBelow(dir: string, suffix: string): Promise<string[]> {
   return ids.sort()
 }
 
+/**
+ * Makes a directory and what is above it; answers the first that it made. As `mkdir` with `recursive`, which says of a disk that is read-only or
+ * broken that the directory is missing: what cannot be made is asked for alone then, for the reason.
+ */
+export async function makeDirs(dir: string, mode = 0o777, files: Pick<FileCalls, 'mkdir'> = nodeFiles): Promise<string | undefined> {
+  try {
+    return await files.mkdir(dir, { recursive: true, mode })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT') throw error
+    const missing = await firstMissing(resolve(dir))
+    await files.mkdir(missing, { mode }).catch((reason: NodeJS.ErrnoException) => {
+      throw reason.code === 'EEXIST' ? error : reason // a link that leads nowhere
+    })
+    if (missing !== resolve(dir)) await makeDirs(dir, mode, files)
+    return missing
+  }
+}
+
+async function firstMissing(dir: string): Promise<string> {
+  const above = dirname(dir)
+  return above === dir || (await unlessMissing(node.stat(above))) ? dir : firstMissing(above)
+}
+
 /** Makes a directory (0700) and what is above it, durably: new entries are flushed to their parents. */
 export async function ensureDir(dir: string, files: FileCalls = nodeFiles): Promise<void> {
-  const first = await files.mkdir(dir, { recursive: true, mode: 0o700 })
+  const first = await makeDirs(dir, 0o700, files)
   if (first === undefined) return
   let at = resolve(dir)
   const top = dirname(resolve(first))

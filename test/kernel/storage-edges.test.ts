@@ -246,6 +246,15 @@ test('a file that cannot be closed is told at the end, and the others are closed
   assert.equal(await openFiles(dir), 0)
 })
 
+test('a directory that cannot be made is told with the reason, which making those above it as well hides', async t => {
+  const { disk, documents } = await opened(t)
+  for (const code of ['ENOENT', 'EROFS']) disk.fail('mkdir', /deep$/, code) // as the system does: with those above it, and alone
+  await assert.rejects(documents.put('deep/a', { n: 1 }), ({ cause }: Error) => (cause as NodeJS.ErrnoException).code === 'EROFS')
+  disk.fail('mkdir', /deep$/, 'ENOENT')
+  await documents.put('deep/er/a', { n: 1 })
+  assert.equal((await documents.get('deep/er/a'))?.n, 1)
+})
+
 test('a directory that cannot be looked through for what dead processes left refuses no blob', async t => {
   const { disk, blobs } = await opened(t)
   disk.fail('readdir', /~$/)
