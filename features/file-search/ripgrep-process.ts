@@ -1,7 +1,7 @@
 /** One run of the ripgrep program. */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { StringDecoder } from 'node:string_decoder'
-import { withStreams } from '../../kernel/index.ts'
+import { AppError, InternalError, withStreams } from '../../kernel/index.ts'
 import { type Partial, SEARCH_BYTES, SEARCH_MS } from './engine.ts'
 import { runBehind } from './priority.ts'
 
@@ -33,12 +33,26 @@ const searchEnv = Object.fromEntries(
   ['PATH', 'LD_LIBRARY_PATH', 'SystemRoot'].flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))
 )
 
+const failed = (why: string, cause?: unknown) => new AppError(InternalError, { message: `the search failed: ${why}`, cause })
+const notStarted = (cause: unknown) => failed(`its program cannot be started (${(cause as NodeJS.ErrnoException).code})`, cause)
+
+/** Not every refusal of the system comes as an event. */
+function started<T extends ChildProcess>(spawned: () => T): T {
+  try {
+    return withStreams(spawned())
+  } catch (error) {
+    throw notStarted(error)
+  }
+}
+
 /** Runs the program until it ends, `onText` returns false, or a limit is reached. Rejects with the abort's reason. */
 export function run({ program, args, cwd, signal, onText, ...more }: Run): Promise<End> {
   const { encoding = 'utf8', files = [], most_bytes = SEARCH_BYTES, most_ms = SEARCH_MS } = more
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
-    const child = withStreams(spawn(program, args, { cwd, env: searchEnv, stdio: ['ignore', 'pipe', 'pipe', ...files], windowsHide: true }))
+    const child = started(() =>
+      spawn(program, args, { cwd, env: searchEnv, stdio: ['ignore', 'pipe', 'pipe', ...files], windowsHide: true })
+    )
     runBehind(child)
     const decoder = new StringDecoder(encoding)
     let bytes = 0
@@ -71,12 +85,13 @@ export function run({ program, args, cwd, signal, onText, ...more }: Run): Promi
     }
     child.once('error', error => {
       over()
-      reject(error)
+      reject(notStarted(error))
     })
-    child.once('close', code => {
+    child.once('close', (code, killed) => {
       over()
       if (signal.aborted) reject(signal.reason)
       else if (failure) reject(failure)
+      else if (killed !== null && partial === undefined) reject(failed(`the system ended its program (${killed})`))
       else resolve({ code, stderr, ...(partial ? { partial } : {}) })
     })
   })

@@ -63,6 +63,18 @@ test('where no descriptor is left for the program, the search fails alone', asyn
   assert.equal(await engine.list(list, () => true, signal), undefined)
 })
 
+test('a program that the system ends has not found nothing', async t => {
+  const { engine, list, grep } = await standIn(t, 'kill -9 $$')
+  await assert.rejects(
+    engine.list(list, () => true, signal),
+    /SIGKILL/
+  )
+  await assert.rejects(
+    engine.grep(grep, () => true, signal),
+    /SIGKILL/
+  )
+})
+
 test('a path that comes in parts, and a character cut in two, are put together', { timeout: 15_000 }, async t => {
   const script = looks("printf 'first\\000h\\303'; read _ < ask; printf '\\251lf\\000'", "printf '/proc/self/fd/3\\000'")
   const { engine, list, grep, say, put } = await standIn(t, script)
@@ -128,7 +140,7 @@ test('a search that is over, or never began, leaves no timer and no listener', a
   await engine.list(list, () => true, control.signal)
   await assert.rejects(
     createRipgrep(join(cwd, 'missing')).list(list, () => true, control.signal),
-    { code: 'ENOENT' }
+    { code: 50001, message: 'the search failed: its program cannot be started (ENOENT)' }
   )
   assert.deepEqual([timers(), removed.mock.callCount()], [before, 2])
 })
