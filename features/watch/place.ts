@@ -34,6 +34,8 @@ interface Seen extends FileChange {
 const kindOf = (event: string, link: boolean) => (event.endsWith('Dir') ? 'directory' : link ? 'symlink' : 'file')
 const insideGit = /(?:^|[/\\])\.git[/\\]/
 const noneLeft = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
+/** What lies there is not told, and a directory that cannot be read is never ready. Other errors are of one file, which is left out. */
+const broken = new Set(['EIO', 'ENOMEM', 'ENODEV', 'ENXIO', 'ESTALE', 'ETIMEDOUT'])
 
 export class Place {
   readonly #options: PlaceOptions
@@ -143,9 +145,10 @@ export class Place {
           if (this.#watcher === watcher && (event === 'rename' || this.#dangling.size > 0)) this.#doubt()
         })
         watcher.on('error', error => {
-          // Others are of one file, which is left out.
-          if (this.#watcher === watcher && noneLeft.has((error as NodeJS.ErrnoException).code ?? ''))
-            fail(new WatchTrouble('exhausted', 'the machine has no file watches left'))
+          if (this.#watcher !== watcher) return
+          const { code = '' } = error as NodeJS.ErrnoException
+          if (noneLeft.has(code)) fail(new WatchTrouble('exhausted', 'the machine has no file watches left'))
+          else if (broken.has(code)) fail(new WatchTrouble('failed', `the disk cannot be read (${code})`))
         })
         watcher.on('ready', resolve)
       })

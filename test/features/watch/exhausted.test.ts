@@ -8,7 +8,7 @@ import { Place } from '../../../features/watch/place.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 /** A machine that has no watches left, from the beginning or after a while. */
-async function scene(whenReady: boolean) {
+async function scene(whenReady: boolean, begins = (_watcher: EventEmitter) => {}) {
   const root = await realpath(await freshDir())
   await mkdir(`${root}/src`)
   const begun: { options: ChokidarOptions; watcher: EventEmitter }[] = []
@@ -26,6 +26,7 @@ async function scene(whenReady: boolean) {
       const watcher = Object.assign(new EventEmitter(), { close: async () => undefined })
       begun.push({ options, watcher })
       setImmediate(() => {
+        begins(watcher)
         if (!options.usePolling && !whenReady) watcher.emit('error', Object.assign(new Error('no space'), { code: 'ENOSPC' }))
         watcher.emit('ready')
       })
@@ -61,4 +62,19 @@ test('more files than can be looked at end the watch, which is said', async () =
   const { begun, over } = await scene(false)
   for (let n = 0; n <= 2000; n++) begun.at(-1)?.watcher.emit('all', 'add', `/x/${n}`)
   assert.equal((await over).trouble, 'too_many')
+})
+
+const broken = Object.assign(new Error('i/o error'), { code: 'EIO', syscall: 'scandir' })
+
+test('a path whose disk is broken is refused, and its watch ends when it breaks later: neither waits for ever, nor is silent', async () => {
+  await assert.rejects(
+    scene(true, watcher => {
+      watcher.emit('error', broken)
+      watcher.emit = () => false // a directory that cannot be read is never ready
+    }),
+    ({ trouble, message }: WatchTrouble) => trouble === 'failed' && /EIO/.test(message)
+  )
+  const { begun, over } = await scene(true)
+  begun[0]?.watcher.emit('error', broken)
+  assert.equal((await over).trouble, 'failed')
 })
