@@ -59,28 +59,49 @@ export type FileContent = string | Iterable<Uint8Array> | AsyncIterable<Uint8Arr
 export async function replaceFile(file: string, content: FileContent, options: ReplaceOptions = {}): Promise<FileStamp> {
   const { files = nodeFiles } = options
   const { temporary, stamp } = await writeTemporary(file, content, options)
-  try {
+  const rename = async () => {
     await options.confirm?.()
     await files.rename(temporary, file)
+  }
+  try {
+    await (options.sync === 'write' ? rename() : named(dirname(file), rename, files))
   } catch (error) {
     await removeFile(temporary, files).catch(() => undefined) // the first error tells more
     throw error
   }
-  if (options.sync !== 'write') await syncDir(dirname(file), files)
   return stamp
+}
+
+/**
+ * Changes a name in a directory, on the medium. The directory is opened before: where no descriptor was left afterwards, the change would be refused
+ * and there.
+ */
+async function named<T>(dir: string, change: () => Promise<T>, files: FileCalls): Promise<T> {
+  const opened = await openDir(dir).catch((error: unknown) => {
+    if (isMissing(error) || isUnsyncable(error)) return undefined // a missing one may be made meanwhile
+    throw error
+  })
+  let changed: T
+  try {
+    changed = await change()
+  } catch (error) {
+    await opened?.close()
+    throw error
+  }
+  await syncDir(dir, files, opened)
+  return changed
 }
 
 /** Like `replaceFile` for a file that must not be there yet: of several makers one wins, and the others get false. */
 export async function makeFile(file: string, content: FileContent, options: ReplaceOptions = {}): Promise<boolean> {
   const { files = nodeFiles } = options
   const { temporary } = await writeTemporary(file, content, { ...options, unserialised: true })
+  const link = () => linkIfFree(temporary, file, files)
   try {
-    if (!(await linkIfFree(temporary, file, files))) return false
+    return await (options.sync === 'write' ? link() : named(dirname(file), link, files))
   } finally {
     await removeFile(temporary, files).catch(() => undefined) // the outcome is decided
   }
-  if (options.sync !== 'write') await syncDir(dirname(file), files)
-  return true
 }
 
 /** Gives a file a second name. False: something has that name already. */
@@ -281,31 +302,38 @@ const flushes = new KeyedQueue()
 const coming = new Map<string, Promise<void>>()
 
 /** Flushes a directory's entries, where the system can do that. Callers that meet share the flush that begins after all of them. */
-export function syncDir(dir: string, files: FileCalls = nodeFiles): Promise<void> {
-  if (files !== nodeFiles) return flushDir(dir, files)
-  if (!flushes.isBusy(dir)) return flushes.run(dir, () => flushDir(dir, files))
+export function syncDir(dir: string, files: FileCalls = nodeFiles, opened?: OpenDir): Promise<void> {
+  if (files !== nodeFiles) return flushDir(dir, files, opened)
+  if (!flushes.isBusy(dir)) return flushes.run(dir, () => flushDir(dir, files, opened))
   const flush = () => {
     coming.delete(dir)
-    return flushDir(dir, files)
+    return flushDir(dir, files, opened)
   }
+  if (coming.has(dir)) void opened?.close()
   const shared = coming.get(dir) ?? flushes.run(dir, flush)
   coming.set(dir, shared)
   return shared
 }
 
-async function flushDir(dir: string, files: FileCalls): Promise<void> {
+type OpenDir = Pick<node.FileHandle, 'fd' | 'close'>
+
+/** Of the three calls of a flush only that itself takes its time, while the disk is quick. */
+async function openDir(dir: string): Promise<OpenDir> {
+  if (!here.isQuick) return await node.open(dir, 'r')
+  const fd = here.run(() => openSync(dir, 'r'))
+  return { fd, close: async () => closeSync(fd) }
+}
+
+async function flushDir(dir: string, files: FileCalls, given?: OpenDir): Promise<void> {
   try {
-    // Of the three calls only the flush takes its time, while the disk is quick.
-    if (here.isQuick) {
-      const fd = here.run(() => openSync(dir, 'r'))
-      return await files.flushNames(dir, fd).finally(() => closeSync(fd))
-    }
-    const handle = await node.open(dir, 'r')
-    await files.flushNames(dir, handle.fd).finally(() => handle.close())
+    const opened = given ?? (await openDir(dir))
+    await files.flushNames(dir, opened.fd).finally(() => opened.close())
   } catch (error) {
-    if (!cannotSyncDirs.has((error as NodeJS.ErrnoException).code ?? '')) throw error
+    if (!isUnsyncable(error)) throw error
   }
 }
+
+const isUnsyncable = (error: unknown) => cannotSyncDirs.has((error as NodeJS.ErrnoException).code ?? '')
 
 /** The file or a directory above it is not there. */
 export function isMissing(error: unknown): boolean {

@@ -1,6 +1,8 @@
 /** Edges of document, log and blob stores: order within a process, odd files, bounds, handles that must not stay open. */
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { defineStore } from '../../kernel/contract.ts'
@@ -244,6 +246,32 @@ test('a file that cannot be closed is told at the end, and the others are closed
   disk.fail('close', /a\.jsonl$/)
   await assert.rejects(storage.close(), AggregateError)
   assert.equal(await openFiles(dir), 0)
+})
+
+test('a change for whose flush no descriptor is left is refused before it is made', async t => {
+  const { dir, documents } = await opened(t)
+  await documents.put('a', { n: 1 })
+  const { openSync } = fs
+  const { open } = fs.promises
+  const check = (path: unknown) => {
+    if (path === dir) throw Object.assign(new Error('EMFILE'), { code: 'EMFILE', syscall: 'open' })
+  }
+  t.mock.method(fs, 'openSync', (...args: Parameters<typeof openSync>) => {
+    check(args[0])
+    return openSync(...args)
+  })
+  t.mock.method(fs.promises, 'open', async (...args: Parameters<typeof open>) => {
+    check(args[0])
+    return await open(...args)
+  })
+  syncBuiltinESMExports()
+  t.after(() => syncBuiltinESMExports())
+  await assert.rejects(documents.put('a', { n: 2 }), notSaved)
+  assert.equal((await documents.get('a'))?.n, 1)
+  t.mock.restoreAll()
+  syncBuiltinESMExports()
+  await documents.put('a', { n: 3 })
+  assert.deepEqual([(await documents.get('a'))?.n, await openFiles(dir)], [3, 0])
 })
 
 test('a directory that cannot be made is told with the reason, which making those above it as well hides', async t => {
