@@ -221,6 +221,8 @@ const mistakes = {
   client_gone: () => 'the client is gone',
   // What the one who starts the server reads.
   home_unusable: (home: string, why: string) => `the home ${home} cannot be made: ${why}; choose another one with --home`,
+  home_unlinkable: (home: string, code: string) =>
+    `the file system of the home ${home} has no hard links (${code}), which locks are made of; choose another home with --home`,
   directory_irregular: (path: string) => `${path} is not a directory`,
   token_exposed: (path: string, mode: string) => `${path} can be read by other users (mode ${mode}); run: chmod 600 ${shellWord(path)}`,
   token_empty: (path: string) => `${path} is empty; remove it and start again`,

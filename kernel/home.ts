@@ -2,9 +2,23 @@
  * The home directory, made for its owner alone, and that of the user, which it usually lies in. Files that people give the server: whatever has
  * taken their place is told, and neither waited for nor read without end.
  */
-import { closeSync, fstatSync, mkdirSync, open, openSync, read, readFileSync, type Stats, statSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import {
+  closeSync,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  open,
+  openSync,
+  read,
+  readFileSync,
+  type Stats,
+  statSync,
+  unlinkSync,
+  writeFileSync
+} from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, isAbsolute } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
 import { developerError } from './errors.ts'
 import { forReading } from './storage/files.ts'
@@ -34,6 +48,24 @@ function makeStep(dir: string): void {
     mkdirSync(dir, { mode: 0o700 })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error // another server that starts now may have been faster
+  }
+}
+
+/** Locks are taken by giving a file a second name. Throws `home_unlinkable` where the file system has none (exFAT, FAT, some shared folders). */
+export function assertLinks(home: string): void {
+  const file = join(home, `.${randomUUID()}~`)
+  try {
+    writeFileSync(file, '', { mode: 0o600 })
+  } catch {
+    return // what cannot be written at all says so itself
+  }
+  try {
+    linkSync(file, `${file}~`)
+    unlinkSync(`${file}~`)
+  } catch (error) {
+    throw developerError('home_unlinkable', home, (error as NodeJS.ErrnoException).code ?? String(error))
+  } finally {
+    unlinkSync(file)
   }
 }
 

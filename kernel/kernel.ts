@@ -6,7 +6,7 @@ import type { AnyRoute, Method } from './contract.ts'
 import { Relays } from './elsewhere.ts'
 import { createEnvironment, type Environment, type KernelOptions } from './environment.ts'
 import { CredentialRejected, developerError, generalErrors, PassingFailure } from './errors.ts'
-import { makeHome } from './home.ts'
+import { assertLinks, makeHome } from './home.ts'
 import type { Inject, InjectInput } from './http/inject.ts'
 import { Pipeline } from './http/pipeline.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
@@ -408,6 +408,7 @@ function optionsOf(pack: Pack, given: unknown): Record<string, unknown> | undefi
 export async function createKernel(given: KernelOptions): Promise<Kernel> {
   const home = resolve(given.home)
   makeHome(home)
+  assertLinks(home)
   const env = createEnvironment({ ...given, home })
   const gate = await createGate(env)
   return new Kernel(env, gate)

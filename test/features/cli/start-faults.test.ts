@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
-import { access, chmod, mkdir, symlink, truncate, writeFile } from 'node:fs/promises'
+import { access, chmod, mkdir, readdir, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -127,6 +127,21 @@ test('a user whom the system does not know, as in a container, names the home an
   const { code, stdout } = await runWith(env, 'run', '--json', '--cwd', await freshDir(), 'list the files')
   const results = stdout.split('\n').filter(line => line.includes('"tool.result"'))
   assert.deepEqual([code, results.length, /isError/.exec(stdout)], [0, 1, null], stdout)
+})
+
+test('a home on a file system without hard links is refused with the reason', async () => {
+  const exfat = `import fs from 'node:fs'
+    import { syncBuiltinESMExports } from 'node:module'
+    const refused = () => { throw Object.assign(new Error('EPERM: operation not permitted, link'), { code: 'EPERM', errno: -1, syscall: 'link' }) }
+    fs.linkSync = refused
+    fs.promises.link = async () => refused()
+    syncBuiltinESMExports()`
+  const home = await freshDir()
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(exfat)}`
+  const { code, stderr } = await runWith({ NODE_OPTIONS, SVC_CODE_HOME: home }, '--port', '0')
+  assert.equal(code, 1)
+  assert.match(stderr, /^svc-code: the file system of the home \S+ has no hard links \(EPERM\).*--home\n$/)
+  assert.deepEqual(await readdir(home), [])
 })
 
 test('too few file descriptors are told with the limit', { skip: process.platform !== 'linux' }, async () => {
