@@ -1,5 +1,5 @@
 /** Search engine on the ripgrep program. */
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { headOf } from '../../kernel/index.ts'
 import { ToolRefusal } from '../tools/index.ts'
@@ -28,10 +28,10 @@ function bundledPackage(): Promise<unknown> {
   return import(bundled)
 }
 
-/** The bundled program, else `rg` on PATH, else undefined. */
+/** The bundled program, else `rg` on PATH, else undefined. Installed by another user, or on a disk that runs nothing, one may be of no use. */
 export async function findRipgrep(env: NodeJS.ProcessEnv, load = bundledPackage): Promise<string | undefined> {
   const found = (await load().catch(() => undefined)) as { rgPath?: unknown } | undefined // not installed: look on PATH
-  if (typeof found?.rgPath === 'string' && existsSync(found.rgPath)) return found.rgPath
+  if (typeof found?.rgPath === 'string' && isExecutable(found.rgPath)) return found.rgPath
   const name = process.platform === 'win32' ? 'rg.exe' : 'rg'
   return (env.PATH ?? '')
     .split(delimiter)

@@ -152,7 +152,8 @@ test('ripgrep is the one that came with us, else one of the programs that may be
   assert.equal(await findRipgrep({ PATH: ['', join(cwd, 'text')].join(delimiter) }, missing), undefined)
   assert.equal(await findRipgrep({}, missing), undefined)
   assert.equal(await findRipgrep({ PATH: '' }, async () => ({ rgPath: join(cwd, 'bin', 'rg') })), join(cwd, 'bin', 'rg'))
-  assert.equal(await findRipgrep({ PATH: '' }, async () => ({ rgPath: join(cwd, 'gone') })), undefined)
+  for (const rgPath of [join(cwd, 'gone'), join(cwd, 'text', 'rg')])
+    assert.equal(await findRipgrep({ PATH: '' }, async () => ({ rgPath })), undefined)
 })
 
 test('the built-in search stops after 20 s while it lists, and when enough has come', async t => {
