@@ -23,6 +23,8 @@ export interface FileOps {
   mayWrite(path: string): Promise<boolean>
   /** Whether files may be made in the directory. */
   mayFill(path: string): Promise<boolean>
+  /** Whether the directory can be read, and what is in it reached. */
+  maySearch(path: string): Promise<boolean>
   /** The bytes in chunks. */
   read(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>
   readAll(path: string): Promise<Buffer>
@@ -43,11 +45,12 @@ const noWait = constants.O_NONBLOCK ?? 0
 const atOnce = constants.O_RDONLY | noWait
 const atEndAtOnce = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | noWait
 
-const mayWrite = (path: string) =>
-  access(path, constants.W_OK).then(
+const may = (path: string, rights: number) =>
+  access(path, rights).then(
     () => true,
-    () => false // whatever the reason, writing would fail for it, too
+    () => false // whatever the reason, what is to be done would fail for it, too
   )
+const mayWrite = (path: string) => may(path, constants.W_OK)
 
 export const nodeFileOps: FileOps = {
   async stat(path) {
@@ -71,6 +74,7 @@ export const nodeFileOps: FileOps = {
     const found = await statfs(path).catch(() => undefined) // not every system tells
     return found === undefined || !kernelFiles.includes(found.type)
   },
+  maySearch: path => may(path, constants.R_OK | constants.X_OK),
   read: (path, signal) => createReadStream(path, { flags: atOnce as never, highWaterMark: 256 * 1024, signal }) as AsyncIterable<Buffer>,
   readAll: path => readFile(path, { flag: atOnce }),
   async replace(path, content) {

@@ -31,6 +31,7 @@ export function createGlob(ports: SearchPorts): Tool<typeof globParameters> {
       const root = await locate(args.path ?? '.', env, ports)
       const assertDirectory = async () => {
         if ((await ops.stat(root.real))?.kind !== 'directory') throw new ToolRefusal(`${root.path} is not a directory.`)
+        if (!(await ops.maySearch(root.real))) throw new ToolRefusal(`No permission for ${root.path}.`)
       }
       return {
         description: `Finding ${args.pattern}`,

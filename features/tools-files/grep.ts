@@ -31,6 +31,7 @@ export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
         const kind = (await ops.stat(place.real))?.kind ?? 'other'
         if (kind === 'other') throw new ToolRefusal(`${place.path} does not exist, or is neither a file nor a directory.`)
         if ((kind === 'file') !== single) throw new ToolRefusal(`${place.path} is something else by now. Make the call again.`)
+        if (!single && !(await ops.maySearch(place.real))) throw new ToolRefusal(`No permission for ${place.path}.`)
       }
       const root = single ? dirname(place.real) : place.real
       const shownRoot = single ? dirname(place.path) : place.path

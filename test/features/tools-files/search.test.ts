@@ -17,6 +17,8 @@ const engines: readonly (readonly [string, SearchEngine])[] = [
   ...(program === undefined ? [] : [['ripgrep', createRipgrep(program)] as const])
 ]
 
+const isRoot = process.getuid?.() === 0
+
 async function project(t: TestLike, engine: SearchEngine) {
   const scene = await files(t, engine)
   const texts: readonly (readonly [string, string])[] = [
@@ -87,6 +89,16 @@ for (const [name, engine] of engines) {
     assert.ok(hit!.length < 2_100 && after!.length < 2_100)
     const plain = await call('Grep', { pattern: 'needle', output_mode: 'content', '-n': false })
     assert.match(plain.output, /^wide\.txt:\[\.\.\.\]\u00e9{500}needle/)
+  })
+
+  test(`${name}: a directory that this user may not read, or not enter, is refused`, { skip: isRoot }, async t => {
+    const { call, cwd } = await project(t, engine)
+    t.after(() => chmod(join(cwd, 'src'), 0o755))
+    for (const mode of [0o300, 0o400]) {
+      await chmod(join(cwd, 'src'), mode)
+      for (const [tool, args] of Object.entries({ Glob: { pattern: '*' }, Grep: { pattern: 'needle' } }))
+        assert.deepEqual(await call(tool, { ...args, path: 'src' }), { output: `No permission for ${join(cwd, 'src')}.`, is_error: true })
+    }
   })
 
   test(`${name}: results page by offset, and a bad pattern is refused with its reason`, async t => {
