@@ -53,8 +53,12 @@ export function createRipgrep(program: string): SearchEngine {
         return onPath(path)
       }
       const options = { program, args, cwd: request.root, most_bytes: Number.POSITIVE_INFINITY }
-      const search = async (ends: AbortSignal) =>
-        (await runForPaths({ ...options, signal: ends }, path => !isNamed(request.root, path) || once(path))).partial
+      const search = async (ends: AbortSignal) => {
+        const take = (path: string) => !isNamed(request.root, path) || once(path)
+        const end = await retried(extra => runForPaths({ ...options, args: [...extra, ...args], signal: ends }, take))
+        assertUnderstood(end)
+        return end.partial
+      }
       return await unlessHeld(request, search, signal, async () => {
         if (told.size >= MOST_KNOWN) return 'size'
         const { walker } = await import('./walker.ts')
@@ -208,8 +212,10 @@ async function retried<T extends Found>(search: (extra: readonly string[]) => Pr
   return await search(['--threads', '1'])
 }
 
-function assertUnderstood({ code, found, stderr }: Found): void {
-  if (code === 2 && !found && stderr !== '') throw new ToolRefusal(`The search failed: ${headOf(stderr, 1000).trim()}`)
+/** 2 without a word: there is something that it may not read, of which it is told to say nothing. */
+function assertUnderstood({ code, found, partial, stderr }: Found): void {
+  if (found || partial || code === 0 || code === 1 || (code === 2 && stderr === '')) return
+  throw new ToolRefusal(`The search failed: ${headOf(stderr, 1000).trim() || 'it was ended'}`)
 }
 
 /** A run that prints paths, each with NUL behind it. `rest`: what comes after the last one. */

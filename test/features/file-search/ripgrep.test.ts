@@ -164,6 +164,31 @@ test('where no more threads can be had, the search goes on with one', async t =>
   assert.deepEqual(found, ['found', 'found'])
 })
 
+test('a list, too, is made with one thread where no more can be had', async t => {
+  const one = `case "$*" in *--threads*) printf './found\\000';; *) echo 'failed to spawn thread: Resource temporarily unavailable' >&2; exit 101;; esac`
+  const { engine, list } = await standIn(t, one)
+  const found: string[] = []
+  await engine.list(list, path => found.push(path) > 0, signal)
+  assert.deepEqual(found, ['found'])
+})
+
+test('a program that is killed, or breaks down, has not found nothing: the search failed', async t => {
+  for (const [script, why] of [
+    ['kill -9 $$', /^The search failed: it was ended$/],
+    ['echo oh dear >&2; exit 101', /^The search failed: oh dear$/]
+  ] as const) {
+    const { engine, list, grep } = await standIn(t, script)
+    await assert.rejects(
+      engine.list(list, () => true, signal),
+      { message: why }
+    )
+    await assert.rejects(
+      engine.grep(grep, () => true, signal),
+      { message: why }
+    )
+  }
+})
+
 test('what was found counts, also where a part could not be searched', async t => {
   const both = looks("printf './found\\000'", "printf '/proc/self/fd/3\\000'")
   const { engine, grep, put } = await standIn(t, `${both}; echo 'rg: gone: os error 11' >&2; exit 2`)
