@@ -1,9 +1,10 @@
 /** The first state of a session: of a new one (contract 2, POST sessions), or of one whose state file was lost. */
 import { randomUUID } from 'node:crypto'
-import { readdir, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { AppError, invalid, type Logger, within } from '../../kernel/index.ts'
 import { PathMissing, WorkspaceMissing, type WorkspaceRecord, type Workspaces } from '../workspaces/index.ts'
+import { names } from './disk.ts'
 import type { SessionCopy, SessionState } from './service.ts'
 
 interface CreateInput {
@@ -111,18 +112,33 @@ interface RescuePorts {
 }
 
 /**
- * A session whose state file was lost opens again with what the workspace and the directory tell. Undefined when there are no agents (an
- * empty or foreign directory) or the workspace is unknown.
+ * A session whose state file was lost opens again with what the workspace and the directory tell. Undefined when no agent has a journal (an
+ * empty or foreign directory, or what a server that stood still wrote into one that is deleted) or the workspace is unknown.
  */
 export async function rescueState(ports: RescuePorts, workspace_id: string, id: string): Promise<SessionState | undefined> {
   const dir = join(ports.root, workspace_id, id)
-  const agents = await readdir(join(dir, 'agents')).catch(() => undefined) // no agents: nothing to rescue
-  const workspace = agents && (await ports.workspaces.get(workspace_id))
-  if (!agents || !workspace) return undefined
+  const agents = await names(join(dir, 'agents'))
+  const said = await Promise.all(agents.map(name => hasJournal(join(dir, 'agents', name))))
+  const workspace = said.includes(true) ? await ports.workspaces.get(workspace_id) : undefined
+  if (!workspace) return undefined
   ports.log.warn({ session_id: id }, 'session state was lost; rebuilt from its workspace')
   const state = firstState(id, workspace_id, workspace.root, {}, (await stat(dir)).birthtime)
   const records = agents.map(name => [name, { type: name === 'main' ? ('main' as const) : ('sub' as const) }])
   return { ...state, last_prompt: '', agents: Object.fromEntries(records) }
+}
+
+/** Something was recorded of the agent in this directory. */
+async function hasJournal(dir: string): Promise<boolean> {
+  const journals = (await names(dir)).filter(name => name.endsWith('.jsonl'))
+  const sizes = await Promise.all(
+    journals.map(name =>
+      stat(join(dir, name)).then(
+        ({ size }) => size,
+        () => 0
+      )
+    )
+  ) // it may go meanwhile
+  return sizes.some(size => size > 0)
 }
 
 /** `cwd` is a fact of the session and `goal` belongs to the server: neither is custom metadata. */

@@ -243,6 +243,7 @@ export class LineFiles {
   }
 
   async #make(file: string, known: KnownEnd | undefined, fence: Fence | undefined): Promise<OpenFile> {
+    await fence?.check() // nothing is made where a session was that somebody else has deleted
     const handle = await this.#openAppend(file, known)
     try {
       await fence?.check()

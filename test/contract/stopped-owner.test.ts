@@ -1,5 +1,7 @@
 /** Servers that are stopped and go on: never two writers of a session, nothing acknowledged lost, no request without an answer. */
 import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { RestClient, SocketClient } from '../../kernel/testing.ts'
 import { serve } from '../helpers/cli.ts'
@@ -90,4 +92,26 @@ test('what goes on in a session that was taken from a stopped server is right in
   process.kill(first.child.pid!, 'SIGCONT')
   while (await busy(first)) await new Promise(resolve => setTimeout(resolve, 50))
   assert.deepEqual([await busy(second), await busy(third)], [false, false])
+})
+
+test('a session that is deleted while its server stands still does not come back when that server goes on', {
+  timeout: 90_000
+}, async t => {
+  const { home, place } = await crashScene(t)
+  const [first, second] = [await started(t, home), await started(t, home)]
+  const id = ((await first.rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }).id
+  const socket = await SocketClient.open(first.url, first.token)
+  await socket.request('subscribe', { session_ids: [id] })
+  await first.rest.json('POST', `/api/v1/sessions/${id}/prompts`, { content: [{ type: 'text', text: 'talk' }] })
+  await socket.next('prompt.completed')
+
+  process.kill(first.child.pid!, 'SIGSTOP')
+  assert.equal((await second.rest.json('DELETE', `/api/v1/sessions/${id}`)).code, 0)
+  process.kill(first.child.pid!, 'SIGCONT')
+  await socket.next('resync_required')
+  first.child.kill('SIGTERM')
+  assert.equal((await first.ended).code, 0)
+
+  assert.equal((await second.rest.json('GET', `/api/v1/sessions/${id}`)).code, 40401)
+  assert.deepEqual(await readdir(join(home, 'sessions')), ['.index.jsonl'])
 })

@@ -223,13 +223,17 @@ test('a profile update applies title, metadata and the fields that packs handle;
   assert.equal((await call(updateProfile, { params, body: { agent_config: { goal_control: 'zap' } } as never })).code, 40001)
 })
 
-test('sessions survive a restart, and one whose state was damaged opens again when it has agents', async t => {
+test('sessions survive a restart, and one whose state was damaged opens again when something was recorded of its agents', async t => {
   const first = await start(t)
   const cwd = await directory()
   const { data } = await first.call(createSession, { body: { metadata: { cwd }, title: 'Kept' } })
   const lost = (await first.call(createSession, { body: { metadata: { cwd } } })).data
   const dir = join(first.home, 'sessions', data.workspace_id)
   await mkdir(join(dir, lost.id, 'agents', 'main'), { recursive: true })
+  await writeFile(join(dir, lost.id, 'agents', 'main', 'wire.jsonl'), '{}\n')
+  const late = join(dir, 'session_deleted', 'agents', 'main')
+  await mkdir(join(late, 'tool-results'), { recursive: true })
+  await writeFile(join(late, 'wire.jsonl'), '')
   const { home } = first
   await first.stop()
   await writeFile(join(dir, lost.id, 'state.json'), '{ torn')
@@ -238,6 +242,7 @@ test('sessions survive a restart, and one whose state was damaged opens again wh
 
   assert.equal((await second.call(readSession, { params: { session_id: data.id } })).data.title, 'Kept')
   assert.equal((await second.call(readSession, { params: { session_id: lost.id } })).data.metadata.cwd, cwd)
+  assert.equal((await second.call(readSession, { params: { session_id: 'session_deleted' } })).code, 40401)
   assert.equal((await second.call(listSessions)).data.items.length, 2)
 })
 
