@@ -52,7 +52,9 @@ export class Link {
     this.#say({ tell: topic, payload })
   }
 
+  /** Rejects with `Unreached` when there is no answer, as soon as the other side is silent. */
   ask(topic: string, payload: unknown): Promise<unknown> {
+    if (this.silent) return Promise.reject(new Unreached(undefined, true))
     const ask = this.#next++
     return new Promise((resolve, reject) => {
       const limitTimer = setTimeout(() => {
@@ -87,7 +89,10 @@ export class Link {
 
   #beat(): void {
     this.#missed++
-    if (this.#missed === missedBeats) this.#ports.silent(true)
+    if (this.#missed === missedBeats) {
+      this.#ports.silent(true)
+      this.#unanswered(true)
+    }
     this.#say({ beat: true })
   }
 
@@ -121,10 +126,14 @@ export class Link {
     }
   }
 
+  #unanswered(silent = false): void {
+    for (const { reject } of this.#asked.values()) reject(new Unreached(undefined, silent))
+    this.#asked.clear()
+  }
+
   #closed(): void {
     clearInterval(this.#timer)
-    for (const { reject } of this.#asked.values()) reject(new Unreached())
-    this.#asked.clear()
+    this.#unanswered()
     this.#ports.closed()
   }
 }

@@ -115,3 +115,17 @@ test('a session that is deleted while its server stands still does not come back
   assert.equal((await second.rest.json('GET', `/api/v1/sessions/${id}`)).code, 40401)
   assert.deepEqual(await readdir(join(home, 'sessions')), ['.index.jsonl'])
 })
+
+test('a batch archives a session whose server stands still as soon as it can be taken from it', { timeout: 90_000 }, async t => {
+  const { home, place } = await crashScene(t)
+  const [first, second] = [await started(t, home), await started(t, home)]
+  const id = ((await first.rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }).id
+  await second.rest.json('GET', `/api/v1/sessions/${id}/status`)
+
+  process.kill(first.child.pid!, 'SIGSTOP')
+  assert.deepEqual((await second.rest.json('POST', '/api/v2/sessions:archive', { ids: [id] })).data, {
+    results: [{ id, ok: true }],
+    succeeded: 1,
+    failed: 0
+  })
+})

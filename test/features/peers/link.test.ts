@@ -72,7 +72,9 @@ test('a question is answered, with what the other side has to say against it, or
   await assert.rejects(one.ask('a', 1), Unreached)
 })
 
-test('a server that misses three beats is silent until its next word, and hears ours all the time', { timeout }, async t => {
+test('a server that misses three beats is silent until its next word, answers no question, and hears ours all the time', {
+  timeout
+}, async t => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const [there, here] = await socketPair(t)
   const told: boolean[] = []
@@ -92,11 +94,13 @@ test('a server that misses three beats is silent until its next word, and hears 
     beats += String(data)
   })
   there.resume()
+  const asked = link.ask('a', 1)
   for (let beat = 0; beat < 5; beat++) {
     assert.equal(link.silent, beat >= 3)
     t.mock.timers.tick(1000)
   }
   assert.deepEqual(told, [true])
+  for (const question of [asked, link.ask('a', 2)]) await assert.rejects(question, new Unreached(undefined, true))
   there.write(message({ beat: true }))
   await spoke
   assert.deepEqual([told, link.silent], [[true, false], false])
