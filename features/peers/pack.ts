@@ -2,7 +2,7 @@
 import { definePack, KernelInfo, Relays } from '../../kernel/index.ts'
 import { hasEntries } from './directory.ts'
 import type { Mesh } from './mesh.ts'
-import { ownerHook } from './owner.ts'
+import { ownerHook, Unreached } from './owner.ts'
 import { Peers, PeerTopics } from './service.ts'
 
 /** A start waits so long for servers that are there already. */
@@ -47,7 +47,7 @@ export default definePack({
       },
       async ask(id, topic, payload) {
         const link = mesh?.link(id)
-        if (!link) throw new Error('that server is not linked')
+        if (!link) throw new Unreached()
         return await link.ask(topic, payload)
       }
     })

@@ -116,16 +116,22 @@ test('a session that is deleted while its server stands still does not come back
   assert.deepEqual(await readdir(join(home, 'sessions')), ['.index.jsonl'])
 })
 
-test('a batch archives a session whose server stands still as soon as it can be taken from it', { timeout: 90_000 }, async t => {
+test('a batch archives a session whose server stands still as soon as it can be taken from it, also where that server was never heard', {
+  timeout: 90_000
+}, async t => {
   const { home, place } = await crashScene(t)
   const [first, second] = [await started(t, home), await started(t, home)]
-  const id = ((await first.rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }).id
-  await second.rest.json('GET', `/api/v1/sessions/${id}/status`)
+  const made = async () => ((await first.rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }).id
+  const ids = [await made(), await made()]
+  await second.rest.json('GET', `/api/v1/sessions/${ids[0]}/status`)
 
   process.kill(first.child.pid!, 'SIGSTOP')
-  assert.deepEqual((await second.rest.json('POST', '/api/v2/sessions:archive', { ids: [id] })).data, {
-    results: [{ id, ok: true }],
-    succeeded: 1,
-    failed: 0
-  })
+  const third = await started(t, home)
+  const answers = await Promise.all(
+    [second, third].map(({ rest }, at) => rest.json('POST', '/api/v2/sessions:archive', { ids: [ids[at]] }))
+  )
+  assert.deepEqual(
+    answers.map(({ data }) => data),
+    ids.map(id => ({ results: [{ id, ok: true }], succeeded: 1, failed: 0 }))
+  )
 })
