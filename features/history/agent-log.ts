@@ -2,8 +2,8 @@
  * The journal of one agent: appended records, taken into every state at once, acknowledged when on disk, then told. A checkpoint among the
  * records now and then keeps opening short; when the disk refuses, all states are read back from it.
  */
-import { AppError, type Logger, type LogPositions, yieldToLoop } from '../../kernel/index.ts'
-import { SessionBusy } from '../sessions/index.ts'
+import { type Logger, type LogPositions, yieldToLoop } from '../../kernel/index.ts'
+import { busyElsewhere } from '../sessions/index.ts'
 import { logId, protocolVersion, type WireLog } from './contract.ts'
 import { type HistoryRecord, lookersOf, looksAt, type StateSpec, type Tracked } from './define.ts'
 import { Held } from './held.ts'
@@ -164,7 +164,7 @@ export class AgentLog {
    * way has ended: memory never promises what the disk does not hold, and never misses what it does.
    */
   async write(records: readonly HistoryRecord[]): Promise<Written> {
-    if (!this.#ports.writable) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
+    if (!this.#ports.writable) throw busyElsewhere()
     while (this.#doubtful) await this.#reread()
     const head = this.#head()
     const batch: HistoryRecord[] = []

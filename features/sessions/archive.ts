@@ -1,9 +1,10 @@
 /** Archiving and restoring a session, at the server of the home that has it. */
 import { AppError } from '../../kernel/index.ts'
-import { atOwner, type Peers, type Place } from '../peers/index.ts'
+import { atOwner, type Peers } from '../peers/index.ts'
 import type { Catalog } from './catalog.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
 import type { LiveSession } from './live.ts'
+import type { Owners } from './owners.ts'
 import type { Session, SessionState } from './service.ts'
 import type { SessionTable } from './table.ts'
 
@@ -18,7 +19,7 @@ interface ArchivePorts {
   readonly disposed: (session: Session) => Promise<void>
   /** Tells that a session of this workspace was archived. */
   readonly archived: (workspace_id: string, id: string) => void
-  readonly ownerOf: (id: string) => Promise<Place | undefined>
+  readonly owners: Owners
   readonly peers: () => Peers | undefined
 }
 
@@ -56,7 +57,7 @@ export class Archive {
       return isNew ? { ...state, archived: true, archived_at: now().toISOString() } : state
     }
     await table.patch(id, change, async session => {
-      if (session.writable) await table.archiving(session)
+      if (session.writable) await table.archiving.run(session)
       await changeLoaded(session, change)
       if (isNew) await disposed(session)
     })
@@ -67,7 +68,7 @@ export class Archive {
   async restoreLoaded(session: LiveSession): Promise<void> {
     const { archived } = session.state
     await changeLoaded(session, restored)
-    if (archived) await this.#ports.table.restored(session)
+    if (archived) await this.#ports.table.restoring.run(session)
   }
 
   /** Another server asks. */
@@ -83,13 +84,13 @@ export class Archive {
   }
 
   async #change(what: 'archive' | 'restore', id: string): Promise<void> {
-    const { ownerOf, peers } = this.#ports
+    const { owners, peers } = this.#ports
     const others = peers()
     const there =
       others &&
       others.servers().length > 0 &&
       (await atOwner(
-        () => ownerOf(id),
+        () => owners.of(id),
         () => false,
         place => others.ask(place.id, sessionsTopic, { what, id })
       ))

@@ -3,6 +3,7 @@
  * this process's own changes, and compared with the disk now and then (`Comparison`).
  */
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type DocumentStore, type Logger, yieldToLoop } from '../../kernel/index.ts'
 import { Comparison } from './comparison.ts'
 import { directories, directoriesIn, documentId, isSessionId, isThere, names, stateStamp, waitingFile } from './disk.ts'
@@ -183,14 +184,15 @@ export class Catalog {
   /** Compares with the disk when that was long ago; waits for it, at the first time to its end. */
   async #fresh(): Promise<void> {
     const { scanMs, takenOver } = this.#ports
-    if (!this.#takenOver) await Promise.race([this.#afterTakeOver(takenOver), timeout(takeOverMs)])
+    if (!this.#takenOver) await Promise.race([this.#afterTakeOver(takenOver), delay(takeOverMs, undefined, { ref: false })])
     // One that began before may have passed what came since.
     if (scanMs === 0) await this.#comparing
     const age = performance.now() - this.#comparison.endedAt
     if (age >= scanMs) this.#compare()
     this.#wantedUntil = performance.now() + demandMs
     if (!this.#comparison.isComplete) await this.#comparing
-    else if (this.#comparing && (scanMs === 0 || age >= 2 * scanMs)) await Promise.race([this.#comparing, timeout(listWaitMs)])
+    else if (this.#comparing && (scanMs === 0 || age >= 2 * scanMs))
+      await Promise.race([this.#comparing, delay(listWaitMs, undefined, { ref: false })])
   }
 
   async #afterTakeOver(takenOver: Promise<unknown>): Promise<void> {
@@ -219,10 +221,4 @@ export class Catalog {
   #stampOf({ workspace_id, id }: SessionState): string | Promise<string> {
     return stateStamp(this.#ports.root, workspace_id, id)
   }
-}
-
-function timeout(ms: number): Promise<void> {
-  return new Promise(resolve => {
-    setTimeout(resolve, ms).unref()
-  })
 }

@@ -1,6 +1,6 @@
 /** Compares what is known of sessions with their state files, because other server processes share the home. */
 import { join } from 'node:path'
-import { type Logger, stampAt, yieldToLoop } from '../../kernel/index.ts'
+import { aFewAtOnce, type Logger, stampAt, yieldToLoop } from '../../kernel/index.ts'
 import { directoriesIn, isSessionId, isThere, namesIn, stateStamp } from './disk.ts'
 import type { IndexFile } from './index-file.ts'
 import type { KnownSessions } from './known-sessions.ts'
@@ -79,7 +79,7 @@ export class Comparison {
       began - this.#allSeen >= this.#ports.scanMs * scansPerWhole ||
       !this.isComplete
     const found = await this.#look(isWhole)
-    await this.#readAll(found.changed)
+    await aFewAtOnce(found.changed, parallelReads, changed => this.#read(changed))
     await this.#forgetGone(found)
     this.#elsewhere = elsewhere
     this.#stamps = found.stamps
@@ -123,14 +123,6 @@ export class Comparison {
       }
     }
     return found
-  }
-
-  async #readAll(changed: readonly Changed[]): Promise<void> {
-    let next = 0
-    const worker = async () => {
-      for (let item = changed[next++]; item; item = changed[next++]) await this.#read(item)
-    }
-    await Promise.all(Array.from({ length: parallelReads }, worker))
   }
 
   async #read({ workspace_id, id, stamp }: Changed): Promise<void> {

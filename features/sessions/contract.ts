@@ -1,5 +1,6 @@
 /** Wire shapes, routes, events, stores and errors of sessions (contract 2, Sessions). */
 import {
+  AppError,
   cursorQuery,
   defineEvent,
   defineRoute,
@@ -21,6 +22,8 @@ export const RuntimeMissing = errorSpec('runtime_missing', 40420, 'no such runti
 export const RuntimeUnavailable = errorSpec('runtime_unavailable', 40926, 'the runtime is not available')
 export const SessionMissing = errorSpec('session_missing', 40401, 'session not found')
 export const SessionBusy = errorSpec('session_busy', 40901, 'session is busy')
+/** SessionBusy, because another server process has the session. */
+export const busyElsewhere = () => new AppError(SessionBusy, { message: 'session is open in another server process' })
 
 const Reason = named('TurnReason', oneOf(['completed', 'cancelled', 'failed'], { description: 'how the last turn ended' }))
 const Pending = named('PendingInteraction', oneOf(['none', 'approval', 'question']))

@@ -82,7 +82,7 @@ export function firstState(
 
 /**
  * The state of a copy: a plain one is nobody's child, whatever its source is. It keeps the `updated_at` of its source, because nothing was
- * said in it since. `custom`: somebody chose the title.
+ * said in it since.
  */
 export function copiedState(
   source: SessionState,

@@ -2,48 +2,24 @@
  * Leases: locks of directories that a server which stands still loses, and that refuse every later write of it. README.md (Leases) says why
  * there are never two writers.
  */
-import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { appendFile, type FileHandle, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { appendFile, type FileHandle, open, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  acquireLock,
-  type Fence,
-  LeaseLost,
-  type Lock,
-  type LockHolder,
-  type Logger,
-  makeDirs,
-  ownProcess,
-  type ProcessIdentity,
-  readIfThere,
-  replaceFile,
-  stampAt,
-  stateOf
-} from '../../kernel/index.ts'
-import { SessionBusy } from './contract.ts'
+import { acquireLock, type Fence, type LockHolder, type Logger, makeDirs, ownProcess, readIfThere, replaceFile, stampAt } from '../../kernel/index.ts'
+import { countLength, sweepBeats } from './beats.ts'
+import { HeldLease, type Lease, removeTemporaries } from './lease.ts'
 
-/** A holder beats so often, trusts its leases so long after the beginning of a beat, and loses them when another saw none for so long. */
+/** How often a server that has leases writes a beat. */
 const beatMs = 1000
+/** How long after the beginning of its last beat a server trusts its leases without a look at the disk. */
 const trustMs = 2500
+/** A server that another one sees no beat of for so long loses its leases. */
 const leaseMs = 4000
-/** A beat file: its number in so many digits, then whose it is. */
-const countLength = 12
-/** Of this process: when the pack is swapped, its beats go on where they were, so that no watcher takes a new one for one that it has seen. */
+/** Number of the last beat of this process. A swapped pack counts on: a watcher must not take a new beat for one that it has seen. */
 let beats = 0
-/** Of a server that this one cannot see: nobody stands still for so long with a lease. */
-const forgottenMs = 24 * 60 * 60 * 1000
-
-/** A directory that this process alone writes to. */
-export interface Lease extends Fence {
-  /** Higher than that of every holder before. */
-  readonly fence: number
-  /** Another server has taken it: called once. Everything that is written below is refused from then on. */
-  onLost(listener: () => void): void
-  /** Gives it back. Whoever is late is not refused any more: nothing may be under way. */
-  release(): Promise<void>
-}
+/** In a directory that is being taken from somebody who may live: from whom. */
+const takingFile = '.taking'
 
 interface Seen {
   readonly text: string
@@ -229,96 +205,6 @@ export class Leases {
   }
 }
 
-class HeldLease implements Lease {
-  readonly dir: string
-  overtaken = false
-  readonly #lock: Lock
-  readonly #sure: () => boolean
-  readonly #ended: () => void
-  readonly #listeners: (() => void)[] = []
-  #temporaries: Promise<string> | undefined
-  #lost = false
-  #released: Promise<void> | undefined
-
-  constructor(lock: Lock, dir: string, sure: () => boolean, ended: () => void) {
-    this.#lock = lock
-    this.dir = dir
-    this.#sure = sure
-    this.#ended = ended
-  }
-
-  get fence(): number {
-    return this.#lock.fence
-  }
-
-  /** Somebody had it who did not give it back. */
-  get wasHeld(): boolean {
-    return this.#lock.wasHeld
-  }
-
-  check(): Promise<void> | undefined {
-    return !this.#lost && this.#sure() ? undefined : this.look()
-  }
-
-  /** Looks at the disk. */
-  async look(): Promise<void> {
-    if (!this.#lost && (await this.#lock.isOurs())) return
-    if (!this.#lost) {
-      this.#lost = true
-      for (const listener of this.#listeners) listener()
-    }
-    throw new LeaseLost(this.dir, SessionBusy)
-  }
-
-  async temporary(): Promise<string> {
-    this.#temporaries ??= this.#makeTemporaries()
-    return join(await this.#temporaries, `${randomUUID()}~`)
-  }
-
-  onLost(listener: () => void): void {
-    if (this.#lost) queueMicrotask(listener)
-    else this.#listeners.push(listener)
-  }
-
-  release(): Promise<void> {
-    this.#released ??= this.#release()
-    return this.#released
-  }
-
-  /** Made before the look at the lock: whoever takes over later finds it, and takes it away. */
-  async #makeTemporaries(): Promise<string> {
-    const dir = join(this.dir, `${temporariesPrefix}${this.fence}`)
-    await makeDirs(dir, 0o700)
-    await this.look()
-    return dir
-  }
-
-  async #release(): Promise<void> {
-    const dir = await this.#temporaries?.catch(() => undefined)
-    // Empty, unless a write was given up; what stays there the next holder takes away.
-    if (dir !== undefined && !this.#lost) await rmdir(dir).catch(() => rm(dir, { recursive: true, force: true }).catch(() => undefined))
-    await this.#lock.release()
-    this.#listeners.length = 0 // who still knows the lease keeps nothing else
-    this.#ended()
-  }
-}
-
-/** In a directory that is being taken from somebody who may live: from whom. */
-const takingFile = '.taking'
-const temporariesPrefix = '.lease-'
-
-/** Renames of the holder before find nothing to rename from here on. */
-async function removeTemporaries(dir: string): Promise<void> {
-  const names = await readdir(dir)
-  for (const name of names) {
-    if (!name.startsWith(temporariesPrefix)) continue
-    // The name changes at once, whatever is being put in there meanwhile.
-    const aside = join(dir, `~${name}-${randomUUID()}`)
-    await rename(join(dir, name), aside)
-    await rm(aside, { recursive: true, force: true, maxRetries: 3 })
-  }
-}
-
 /** Puts copies of all files of lines below a directory into their places: what the holder before has open is nobody's file then. */
 async function copyLines(dir: string): Promise<void> {
   for (const entry of await readdir(dir, { withFileTypes: true, recursive: true }))
@@ -326,30 +212,3 @@ async function copyLines(dir: string): Promise<void> {
 }
 
 const copyInPlace = (path: string) => replaceFile(path, createReadStream(path), { unserialised: true })
-
-/** Removes what servers that are gone without a goodbye left of their beats. */
-async function sweepBeats(dir: string, own: string): Promise<void> {
-  // The beat, which says whose both are, goes last.
-  for (const name of (await readdir(dir)).sort().reverse()) {
-    const [server_id = ''] = name.split('.')
-    if (server_id === own || !(await isLeft(join(dir, server_id), join(dir, name)))) continue
-    await rm(join(dir, name), { force: true })
-  }
-}
-
-async function isLeft(beat: string, file: string): Promise<boolean> {
-  const state = await stateOfBeat((await readIfThere(beat))?.slice(countLength) ?? '')
-  if (state !== 'elsewhere') return state === 'gone'
-  return await stat(file).then(
-    ({ mtimeMs }) => Date.now() - mtimeMs > forgottenMs,
-    () => false // somebody else removed it
-  )
-}
-
-function stateOfBeat(identity: string): ReturnType<typeof stateOf> | 'elsewhere' {
-  try {
-    return stateOf(JSON.parse(identity) as ProcessIdentity)
-  } catch {
-    return 'elsewhere' // of an older version, or half written
-  }
-}

@@ -3,7 +3,7 @@ import { type Logger, SessionMoved, type Streams } from '../../kernel/index.ts'
 import type { Catalog } from './catalog.ts'
 import type { LiveSession } from './live.ts'
 import type { Owners } from './owners.ts'
-import { isMissing } from './removal.ts'
+import { isNoSession } from './removal.ts'
 import type { SessionTable } from './table.ts'
 
 interface LeftOpenPorts {
@@ -45,7 +45,7 @@ export class LeftOpen {
         await table.load(id)
       } catch (err) {
         if (err instanceof SessionMoved) await streams.lost(id)
-        else if (!isMissing(err)) this.#failed(err, id, 'a session that clients follow could not be loaded')
+        else if (!isNoSession(err)) this.#failed(err, id, 'a session that clients follow could not be loaded')
       }
     }
   }
@@ -57,7 +57,7 @@ export class LeftOpen {
       const known = table.isLoading(id) ? undefined : await catalog.find(id)
       return table.isLoading(id) || (known && (await owners.wasLeft(known))) ? await table.load(id) : undefined
     } catch (err) {
-      if (!(err instanceof SessionMoved) && !isMissing(err)) this.#failed(err, id, 'a session that was left open could not be loaded')
+      if (!(err instanceof SessionMoved) && !isNoSession(err)) this.#failed(err, id, 'a session that was left open could not be loaded')
       return undefined
     }
   }

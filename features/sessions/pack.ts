@@ -69,9 +69,7 @@ export default definePack({
       streams: ctx.streams,
       log: ctx.log,
       lock: dir => leases.acquire(dir),
-      isElsewhere: async id => (await owners.of(id)) !== undefined,
-      isFree: lock => owners.isFree(lock),
-      wasLeft: known => owners.wasLeft(known),
+      owners,
       maxIdle: ctx.config.max_idle,
       idleMs: ctx.config.idle_ms,
       hibernateMs: Math.max(ctx.config.hibernate_ms, ctx.config.idle_ms),
@@ -90,7 +88,7 @@ export default definePack({
         }
       }
     })
-    table.onLoad(async session => {
+    table.loading.add(async session => {
       if (session.writable && session.state.title_untold)
         session.tellTitle((await titleHeard(ctx.streams, session.id)) === session.state.title)
     })
@@ -109,7 +107,7 @@ export default definePack({
       now: ctx.now,
       disposed: session => events.disposed(session),
       archived: events.archived,
-      ownerOf: id => owners.of(id),
+      owners,
       peers
     })
     let asking: (() => void) | undefined
@@ -164,9 +162,9 @@ export default definePack({
       archive: id => archive.archive(id),
       restore: id => archive.restore(id),
       work: id => shown.work(id),
-      onLoad: listener => table.onLoad(listener),
-      onArchive: listener => table.onArchive(listener),
-      onRestore: listener => table.onRestore(listener)
+      onLoad: listener => table.loading.add(listener),
+      onArchive: listener => table.archiving.add(listener),
+      onRestore: listener => table.restoring.add(listener)
     })
     ctx.provide(EventSubject, { field: 'agentId', fallback: 'main', filter: 'agent_filter' })
     ctx.provide(SessionCounter, { counts: () => catalog.counts() })

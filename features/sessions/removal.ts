@@ -12,7 +12,7 @@ import { isSessionId, names, stateStamp } from './disk.ts'
 const removedForm = /^\.removed-(session_[A-Za-z0-9_-]{1,128})-[0-9a-f]{12}$/
 
 /** The error says that there is no such session (any more). */
-export function isMissing(error: unknown): boolean {
+export function isNoSession(error: unknown): boolean {
   return AppError.is(error) && error.code === SessionMissing.code
 }
 

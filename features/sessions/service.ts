@@ -36,6 +36,7 @@ export interface SessionState {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
+/** What is going on in a session. */
 export interface WorkTuple {
   readonly busy: boolean
   readonly main_turn_active: boolean

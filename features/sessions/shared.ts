@@ -2,10 +2,7 @@
  * Sessions of one home at several servers: each tells the others the facts of the sessions that it has, and knows from them what is going
  * on in theirs.
  */
-import type { SessionState, SessionWork } from './service.ts'
-
-/** What is going on in a session, for lists. */
-type WorkFacts = Pick<SessionWork, 'busy' | 'main_turn_active' | 'pending_interaction'>
+import type { SessionState, WorkTuple } from './service.ts'
 
 /** One session as its server tells it. Without `work` it is not loaded there; `gone`: its data was deleted. */
 export interface SessionFact {
@@ -13,7 +10,7 @@ export interface SessionFact {
   /** Number of the lease under which it is told; undefined: of the one before. */
   readonly fence?: number | undefined
   readonly state?: SessionState
-  readonly work?: WorkFacts
+  readonly work?: WorkTuple
   readonly gone?: true
 }
 
@@ -31,7 +28,7 @@ interface SharedPorts {
 export class SharedSessions {
   readonly #ports: SharedPorts
   /** What is going on elsewhere, by session; without `work` it is not loaded there. */
-  readonly #known = new Map<string, { readonly server_id: string; readonly fence: number; readonly work: WorkFacts | undefined }>()
+  readonly #known = new Map<string, { readonly server_id: string; readonly fence: number; readonly work: WorkTuple | undefined }>()
   readonly #changed = new Set<string>()
   #timer: NodeJS.Immediate | undefined
   #present = false
@@ -46,7 +43,7 @@ export class SharedSessions {
   }
 
   /** What is going on in a session of another server. */
-  work(id: string): WorkFacts | undefined {
+  work(id: string): WorkTuple | undefined {
     return this.#known.get(id)?.work
   }
 

@@ -4,14 +4,16 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, type Logger, SessionMoved, type Streams } from '../../kernel/index.ts'
 import type { Catalog } from './catalog.ts'
-import { SessionBusy, SessionMissing } from './contract.ts'
+import { busyElsewhere, SessionMissing } from './contract.ts'
 import { isThere, waitingFile } from './disk.ts'
 import { mainHeard } from './events.ts'
 import { type IdleLimits, IdleSessions } from './idle.ts'
-import type { Lease } from './leases.ts'
+import type { Lease } from './lease.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
-import { discard, isMissing, takeAway } from './removal.ts'
+import type { Owners } from './owners.ts'
+import { discard, isNoSession, takeAway } from './removal.ts'
 import type { SessionState } from './service.ts'
+import { Steps } from './steps.ts'
 
 export interface TablePorts extends IdleLimits {
   readonly catalog: Catalog
@@ -19,12 +21,7 @@ export interface TablePorts extends IdleLimits {
   readonly log: Logger
   /** Takes the session's lock; undefined while another live process holds it. */
   readonly lock: (dir: string) => Promise<Lease | undefined>
-  /** Whether another server that can be asked has the session. */
-  readonly isElsewhere: (id: string) => Promise<boolean>
-  /** Whether the owner of a lock is gone. */
-  readonly isFree: (path: string) => Promise<boolean>
-  /** Whether whoever had a session open is gone without having closed it. */
-  readonly wasLeft: (known: SessionState) => Promise<boolean>
+  readonly owners: Pick<Owners, 'of' | 'isFree' | 'wasLeft'>
   readonly live: Omit<LiveSessionPorts, 'show' | 'save' | 'idle' | 'failed'>
   /** A session that another process owns is read again when it was loaded longer ago than this. */
   readonly foreignMs: number
@@ -38,17 +35,13 @@ export interface TablePorts extends IdleLimits {
 const maxTries = 100
 const takeAgainMs = 10
 
-type Listener = (session: LiveSession) => unknown
-
-function register(listeners: Listener[], listener: Listener): () => void {
-  listeners.push(listener)
-  return () => {
-    const at = listeners.indexOf(listener)
-    if (at >= 0) listeners.splice(at, 1)
-  }
-}
-
 export class SessionTable {
+  /** Before anyone else sees the session. */
+  readonly loading: Steps
+  /** Before it is archived: its work ends here. */
+  readonly archiving: Steps
+  /** When it was archived, and goes on. */
+  readonly restoring: Steps
   readonly #ports: TablePorts
   /** In order of use, the least recent first. */
   readonly #live = new Map<string, LiveSession>()
@@ -56,14 +49,14 @@ export class SessionTable {
   readonly #closing = new Map<string, Promise<void>>()
   /** What takes the data away, of sessions that are closed for good. */
   readonly #removals = new Map<string, () => Promise<void>>()
-  readonly #loadListeners: Listener[] = []
-  readonly #archiveListeners: Listener[] = []
-  readonly #restoreListeners: Listener[] = []
   readonly #idle: IdleSessions
   #closed = false
 
   constructor(ports: TablePorts) {
     this.#ports = ports
+    this.loading = new Steps(ports.log, 'loading')
+    this.archiving = new Steps(ports.log, 'archiving')
+    this.restoring = new Steps(ports.log, 'restoring')
     this.#idle = new IdleSessions({
       ...ports,
       sessions: this.#live,
@@ -101,28 +94,6 @@ export class SessionTable {
     return [...this.#live.values()]
   }
 
-  onLoad(listener: Listener): () => void {
-    return register(this.#loadListeners, listener)
-  }
-
-  onArchive(listener: Listener): () => void {
-    return register(this.#archiveListeners, listener)
-  }
-
-  onRestore(listener: Listener): () => void {
-    return register(this.#restoreListeners, listener)
-  }
-
-  /** Ends the work of a session that is about to be archived. */
-  async archiving(session: LiveSession): Promise<void> {
-    for (const listener of [...this.#archiveListeners]) await this.#call(listener, session, 'a step of archiving a session failed')
-  }
-
-  /** A session that was archived goes on. */
-  async restored(session: LiveSession): Promise<void> {
-    for (const listener of [...this.#restoreListeners]) await this.#call(listener, session, 'a step of restoring a session failed')
-  }
-
   async load(id: string): Promise<LiveSession> {
     const live = this.#live.get(id)
     if (live) {
@@ -141,7 +112,7 @@ export class SessionTable {
 
   /** Another process owns it: true when that one is gone or may have changed it since. */
   async #outdated({ loadedAt, dir }: LiveSession): Promise<boolean> {
-    return performance.now() - loadedAt >= this.#ports.foreignMs || (await this.#ports.isFree(join(dir, 'lock')))
+    return performance.now() - loadedAt >= this.#ports.foreignMs || (await this.#ports.owners.isFree(join(dir, 'lock')))
   }
 
   /**
@@ -151,7 +122,7 @@ export class SessionTable {
   async patch(id: string, change: (state: SessionState) => SessionState, live: (session: LiveSession) => Promise<unknown>): Promise<void> {
     await this.#closing.get(id)
     const known = this.#live.has(id) || this.#loading.has(id) ? undefined : await this.#ports.catalog.find(id)
-    if (!known || (await isThere(join(this.#ports.catalog.dir(known), waitingFile))) || (await this.#ports.wasLeft(known))) {
+    if (!known || (await isThere(join(this.#ports.catalog.dir(known), waitingFile))) || (await this.#ports.owners.wasLeft(known))) {
       await live(await this.load(id))
       return
     }
@@ -166,7 +137,7 @@ export class SessionTable {
     const { catalog } = this.#ports
     const dir = catalog.dir(known)
     const lock = await this.#ports.lock(dir)
-    if (!lock) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
+    if (!lock) throw busyElsewhere()
     try {
       const state = await catalog.refresh(known)
       if (!state) throw new AppError(SessionMissing)
@@ -201,7 +172,7 @@ export class SessionTable {
   async remove(id: string): Promise<void> {
     const session = await this.load(id)
     session.assertWritable()
-    await this.archiving(session)
+    await this.archiving.run(session)
     const { catalog, streams } = this.#ports
     let removed: string | undefined
     let failure: unknown
@@ -283,8 +254,8 @@ export class SessionTable {
     for (let tries = maxTries; ; tries--) {
       const lock = await this.#ports.lock(dir)
       if (lock) return lock
-      if (await this.#ports.isElsewhere(id)) throw new SessionMoved()
-      if (tries === 0 || !(await this.#ports.isFree(join(dir, 'lock')))) return undefined
+      if (await this.#ports.owners.of(id)) throw new SessionMoved()
+      if (tries === 0 || !(await this.#ports.owners.isFree(join(dir, 'lock')))) return undefined
       await delay(takeAgainMs)
     }
   }
@@ -327,7 +298,7 @@ export class SessionTable {
     }
     if (isOld && !session.agent('main'))
       session.recallMain(await mainHeard(this.#ports.streams, id), await isThere(join(dir, 'agents', 'main')))
-    for (const listener of [...this.#loadListeners]) await this.#call(listener, session, 'a step of loading a session failed')
+    await this.loading.run(session)
     if (lock && isOld)
       await rm(join(dir, waitingFile), { force: true }).catch(err =>
         this.#ports.log.warn({ err, session_id: id }, 'a mark could not be removed')
@@ -340,7 +311,7 @@ export class SessionTable {
 
   /** Deleted by another process a moment ago: the lock has made its directory again. */
   async #leftover(id: string, dir: string, error: unknown): Promise<void> {
-    if (!isMissing(error)) return
+    if (!isNoSession(error)) return
     this.#ports.catalog.forget(id)
     await rmdir(dir).catch(() => undefined) // not there, or something is in it
   }
@@ -357,15 +328,6 @@ export class SessionTable {
       idle: () => this.#idle.sweep(),
       failed: err => log.error({ err, session_id: state.id }, 'session state could not be saved')
     })
-  }
-
-  /** A listener that fails must not keep the session from opening or closing. */
-  async #call(listener: Listener, session: LiveSession, failed: string): Promise<void> {
-    try {
-      await listener(session)
-    } catch (err) {
-      this.#ports.log.error({ err, session_id: session.id }, failed)
-    }
   }
 
   async #close(session: LiveSession): Promise<void> {

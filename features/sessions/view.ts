@@ -1,11 +1,9 @@
 /** The session object of the wire, and which sessions a list shows. */
-import { type AppError, invalid } from '../../kernel/index.ts'
-import type { SessionObject } from './contract.ts'
-import type { SessionLive, SessionState, SessionWork } from './service.ts'
+import { type AppError, invalid, type Static } from '../../kernel/index.ts'
+import type { listSessions, SessionObject } from './contract.ts'
+import type { SessionLive, SessionState, WorkTuple } from './service.ts'
 
-type WorkFacts = Pick<SessionWork, 'busy' | 'main_turn_active' | 'pending_interaction'>
-
-const cold: WorkFacts = { busy: false, main_turn_active: false, pending_interaction: 'none' }
+const cold: WorkTuple = { busy: false, main_turn_active: false, pending_interaction: 'none' }
 const noUsage: SessionObject['usage'] = {
   input_tokens: 0,
   output_tokens: 0,
@@ -18,7 +16,7 @@ const noUsage: SessionObject['usage'] = {
 }
 
 /** Contract 2, Session object. `work` is undefined for a session that is not loaded here; `live` is for the snapshot only. */
-export function sessionObject(state: SessionState, work: WorkFacts = cold, live?: SessionLive): SessionObject {
+export function sessionObject(state: SessionState, work: WorkTuple = cold, live?: SessionLive): SessionObject {
   return {
     id: state.id,
     workspace_id: state.workspace_id,
@@ -46,16 +44,8 @@ function kinship({ child_of }: SessionState): Record<string, unknown> {
   return child_of === undefined ? {} : { parent_session_id: child_of, child_session_kind: 'child' }
 }
 
-export interface ListQuery {
-  readonly before_id?: string
-  readonly after_id?: string
-  readonly page_size?: number
-  readonly busy?: boolean
-  readonly include_archive?: boolean
-  readonly archived_only?: boolean
-  readonly exclude_empty?: boolean
-  readonly workspace_id?: string
-}
+/** What a list is asked for; ids of workspaces come apart from it, because one workspace may have several. */
+export type ListQuery = Omit<Static<NonNullable<typeof listSessions.query>>, 'workspace_id'>
 
 /** Rejects queries whose parts exclude each other (40001). */
 export function queryProblem(query: ListQuery): AppError | undefined {

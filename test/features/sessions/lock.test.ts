@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Place } from '../../../features/peers/index.ts'
 import type { Catalog } from '../../../features/sessions/catalog.ts'
 import { firstState } from '../../../features/sessions/create.ts'
 import { SessionTable, type TablePorts } from '../../../features/sessions/table.ts'
@@ -57,9 +58,11 @@ function tableWith(
         ...lock
       }
     },
-    isElsewhere: async () => holder === 'a server',
-    isFree: async () => holder === undefined,
-    wasLeft: async () => false,
+    owners: {
+      of: async () => (holder === 'a server' ? ({} as Place) : undefined),
+      isFree: async () => holder === undefined,
+      wasLeft: async () => false
+    },
     live: live as TablePorts['live'], // as above
     maxIdle: 1,
     idleMs: 100_000,
@@ -101,7 +104,7 @@ test('a session that another server takes while it is being loaded is asked for 
     }
   }
   const table = tableWith(told, { dir: await freshDir(), streams, lock })
-  table.onLoad(session => session.own(() => void told.push('ended')))
+  table.loading.add(session => session.own(() => void told.push('ended')))
   await assert.rejects(table.load('session_a'), SessionMoved)
   assert.deepEqual(
     ['lost', 'closed', 'ended'].map(what => told.includes(what)),
