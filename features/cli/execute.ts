@@ -3,9 +3,9 @@ import { RouteMissing } from '../../kernel/errors.ts'
 import { CommandError } from './command-error.ts'
 import { type CommandLine, type CommandName, commandSpecs, type Runner } from './commands.ts'
 import { homeOf } from './deployment.ts'
-import { assertDescriptors, tooFewDescriptors } from './descriptors.ts'
 import { assertHome, homeProblem } from './home-access.ts'
 import type { Io } from './io.ts'
+import { assertLimits, tooFewDescriptors } from './limits.ts'
 import { parseCommandLine, UsageError } from './options.ts'
 import { productVersion } from './version.ts'
 
@@ -45,7 +45,7 @@ export async function execute(args: readonly string[], io: Io): Promise<number> 
       io.out(parsed.command === undefined ? helpText(productVersion()) : commandHelp(parsed.command, parsed.verb))
       return 0
     }
-    if (parsed.command !== 'help' && parsed.command !== 'completion') assertDescriptors()
+    if (parsed.command !== 'help' && parsed.command !== 'completion') assertLimits()
     if (usesHome(parsed)) assertHome(homeOf(parsed.flags, io.env), true)
     await warn(parsed, io)
     const run = await runners[parsed.command]()
