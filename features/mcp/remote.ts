@@ -112,11 +112,13 @@ function bounded(response: Response, limits: AnswerLimits): Response {
   const isStream = response.headers.get('content-type')?.includes('text/event-stream') ?? false
   const { bytes: mostBytes, events: mostEvents = Number.POSITIVE_INFINITY } = limits
   let bytes = 0
+  let last: Uint8Array = new Uint8Array()
   let second = 0
   let events = 0
   const meter = new TransformStream<Uint8Array, Uint8Array>({
     async transform(chunk, controller) {
-      const { count, end } = isStream ? blankLines(chunk) : { count: 0, end: -1 }
+      const { count, end } = isStream ? blankLines(last, chunk) : { count: 0, end: -1 }
+      last = Buffer.concat([last, chunk]).subarray(-3)
       bytes = end >= 0 ? chunk.length - end : bytes + chunk.length
       const now = Math.floor(performance.now() / 1000)
       events = now === second ? events + count : count
@@ -138,15 +140,17 @@ export function withBody(response: Response, body: ReadableStream<Uint8Array>): 
   return made
 }
 
-/** Blank lines of a chunk: how many, and where the last one is; -1: there is none. */
-function blankLines(chunk: Uint8Array): { readonly count: number; readonly end: number } {
-  const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+/** Blank lines that end in a chunk, which comes behind `before`: how many, and where in it the last one is; -1: there is none. */
+function blankLines(before: Uint8Array, chunk: Uint8Array): { readonly count: number; readonly end: number } {
+  const text = Buffer.concat([before, chunk])
   let count = 0
   let end = -1
-  for (const blank of ['\n\n', '\r\n\r\n'])
-    for (let at = text.indexOf(blank); at >= 0; at = text.indexOf(blank, at + blank.length)) {
+  for (const blank of ['\n\n', '\r\n\r\n']) {
+    const from = Math.max(0, before.length - blank.length + 1)
+    for (let at = text.indexOf(blank, from); at >= 0; at = text.indexOf(blank, at + blank.length)) {
       count++
-      end = Math.max(end, at)
+      end = Math.max(end, at - before.length, 0)
     }
+  }
   return { count, end }
 }

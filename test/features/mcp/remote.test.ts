@@ -70,3 +70,25 @@ test('a proxy that hangs up instead of opening a tunnel fails the request, and i
 
   assert.deepEqual(proxy.asked, ['CONNECT tools.invalid:443'])
 })
+
+test('a stream of events is told apart in events wherever it is cut', async t => {
+  const { fetch, close } = createRemoteFetch({ bytes: 1000 })
+  t.after(close)
+  const server = createServer(async (_request, reply) => {
+    reply.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (let event = 0; event < 20; event++) {
+      for (const piece of [`data: ${'x'.repeat(80)}\r\n`, '\r', '\n']) {
+        reply.write(piece)
+        await new Promise(resolve => setImmediate(resolve))
+      }
+    }
+    reply.end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+
+  const { body } = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+
+  assert.equal((await new Response(body).text()).match(/^data/gm)?.length, 20)
+})
