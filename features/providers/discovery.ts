@@ -40,12 +40,11 @@ export const discovered = [
  * that servers give it.
  */
 export async function readModelList(answer: unknown): Promise<FoundModel[]> {
-  const { data, models } = recordOf(answer)
-  const list = [answer, data, models].find(Array.isArray)
+  const list = listIn(answer)
   if (!list) throw new FetchProblem('the answer is not a model list')
   if (list.length > MAX_MODELS) throw new FetchProblem(`the answer lists more than ${MAX_MODELS} models`)
   const found = new Map<string, FoundModel>()
-  for (const item of list as readonly unknown[]) {
+  for (const item of list) {
     await yieldToLoop()
     const id = isTable(item) ? idOf(item) : ''
     if (!isModelName(id) || !isTable(item) || !answersText(item)) continue
@@ -73,6 +72,12 @@ export async function readModelList(answer: unknown): Promise<FoundModel[]> {
   const [first] = all
   if (first && !all.some(isSized)) throw new FetchProblem(`model ${headOf(first.model, 100)} has no context_length`)
   return all
+}
+
+/** The list in an answer, wherever servers put it. Undefined: there is none. */
+export function listIn(answer: unknown): readonly unknown[] | undefined {
+  const { data, models } = recordOf(answer)
+  return [answer, data, models].find(Array.isArray)
 }
 
 /** Some servers name a model by its path in their API. */

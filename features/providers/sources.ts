@@ -14,13 +14,13 @@ import {
   type TokenOptions,
   type Upstream
 } from '../llm/index.ts'
-import { type FoundModel, readModelList } from './discovery.ts'
+import { type FoundModel, listIn, readModelList } from './discovery.ts'
 import { FetchProblem, fetchJson } from './fetch.ts'
 import { type RegistryEntry, readRegistry } from './registry.ts'
 import type { Probed } from './service.ts'
 
 /** `static`: nobody is asked. `login`: its model list with the token of its login. `list`: with its key. `registry`: the api.json it came from. */
-export type SourceKind = 'static' | 'login' | 'list' | 'registry'
+type SourceKind = 'static' | 'login' | 'list' | 'registry'
 
 /** `managed_url`: endpoint of the managed service; a `svc` provider with a key on exactly this URL is listed as if it said `discover`. */
 export function sourceOf({ oauth, source, model_source, type, ...record }: ProviderRecord, managed_url: string | undefined): SourceKind {
@@ -109,12 +109,8 @@ export async function probeProvider(
   const failed = (problem: string, refused = false, offline = false): Probed => ({ ok: false, problem, refused, offline })
   if (!record) return failed('it is not configured')
   try {
-    const answer = (await answerOf(id, record, record.oauth ? 'login' : 'key', parts, signal)) as {
-      data?: unknown
-      models?: unknown
-    } | null
-    const list = answer?.data ?? answer?.models
-    return { ok: true, models: Array.isArray(list) ? list.length : 0 }
+    const answer = await answerOf(id, record, record.oauth ? 'login' : 'key', parts, signal)
+    return { ok: true, models: listIn(answer)?.length ?? 0 }
   } catch (error) {
     if (error instanceof FetchProblem) return failed(error.message, error.credential, error.offline)
     throw error

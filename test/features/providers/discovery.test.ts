@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import llmGenai from '../../../features/llm-genai/pack.ts'
 import llmMessages from '../../../features/llm-messages/pack.ts'
 import { readModelList } from '../../../features/providers/discovery.ts'
-import { readRegistry, refreshProviders } from '../../../features/providers/index.ts'
+import { Providers as ProvidersService, readRegistry, refreshProviders } from '../../../features/providers/index.ts'
+import { definePack } from '../../../kernel/index.ts'
 import { withEnvironment } from '../../helpers/environment.ts'
 import { discovering, listServer, quiet, start } from './scene.ts'
 
@@ -288,4 +289,27 @@ test('a list of 5,000 models and a registry of 1,000 providers are read, longer 
   await assert.rejects(readModelList([...list, { id: 'more', context_length: 10 }]), /more than 5000 models/)
   assert.equal((await readRegistry(Object.fromEntries(registry))).length, 1_000)
   await assert.rejects(readRegistry(Object.fromEntries([...registry, entry('more')])), /more than 1000 providers/)
+})
+
+test('a probe counts the models of every list that discovery reads', async t => {
+  const models = [{ id: 'a' }, { id: 'b' }]
+  let answer: unknown
+  const { url } = await listServer(t, () => answer)
+  let asked: ProvidersService | undefined
+  const asks = definePack({
+    name: 'asks',
+    needs: { providers: ProvidersService },
+    setup(_, { providers }) {
+      asked = providers
+    }
+  })
+  await start(t, { toml: discovering(url), last: [asks] })
+  const counts: unknown[] = []
+
+  for (answer of [{ data: models }, { models }, models, { data: null, models }, 'no JSON'])
+    counts.push(await asked?.probe('one', AbortSignal.timeout(5000)))
+
+  const two = { ok: true, models: 2 }
+  assert.deepEqual(counts.slice(0, 4), [two, two, two, two])
+  assert.deepEqual(counts[4], { ok: false, problem: 'the answer is not complete JSON', refused: false, offline: false })
 })
