@@ -4,7 +4,7 @@ import { type CreateBody, type ModelEntry, ProviderExists, ProviderManaged, Prov
 import { Draft } from './draft.ts'
 import { aliasOf, modelRecord, providerRecord } from './record-builder.ts'
 import { listedId, withListedId } from './registry.ts'
-import { isTable, type Moves, movePool, putRows, rowsOf, type Table } from './tables.ts'
+import { isTable, type Moves, movePool, namesDefault, putRows, rowsOf, type Table } from './tables.ts'
 
 /** Adds a provider. Throws 40921, or 40001 when another provider owns an alias. `hasDefault`: a default model comes from elsewhere. */
 export function addProvider(file: Table, body: CreateBody, hasDefault: boolean): void {
@@ -17,7 +17,7 @@ export function addProvider(file: Table, body: CreateBody, hasDefault: boolean):
   putRows(file, 'providers', providers)
   putRows(file, 'models', rows)
   const first = body.default_model ?? body.models[0]!.model
-  if (!hasDefault && !isSet(file.default_model)) file.default_model = aliasOf(id, first)
+  if (!hasDefault && !namesDefault(file)) file.default_model = aliasOf(id, first)
 }
 
 /**
@@ -104,17 +104,18 @@ interface Names {
 function ownRecord(providers: ReadonlyMap<string, unknown>, id: string): Table {
   const record = providers.get(id)
   if (!isTable(record)) throw missing(id)
-  if (record.oauth !== undefined) throw new AppError(ProviderManaged, { message: `provider ${id} is managed by a login; log out first` })
+  if (record.oauth !== undefined) throw managed(id)
   return record
-}
-
-function isSet(value: unknown): boolean {
-  return typeof value === 'string' && value.trim() !== ''
 }
 
 /** 40412 for an id that nobody has. */
 export function missing(id: string): AppError {
   return new AppError(ProviderMissing, { message: `provider ${id} not found` })
+}
+
+/** 40003 for a provider that a login looks after. */
+export function managed(id: string): AppError {
+  return new AppError(ProviderManaged, { message: `provider ${id} is managed by a login; log out first` })
 }
 
 /** 40921 for an id that is taken. */

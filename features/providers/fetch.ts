@@ -46,9 +46,8 @@ interface FetchLimits {
 }
 
 /**
- * The JSON of a 2xx answer that is smaller than it may be, within its time,
- * without the credentials of the request: a document that repeats them would put them into names, and those are shown. Rejects with
- * FetchProblem, whose text names at most the host; with the signal's reason after an abort.
+ * The JSON of a 2xx answer, within the limits. Where it repeats credentials of the request they are taken out: they would get into names, and
+ * those are shown. Rejects with FetchProblem, whose text names at most the host; with the signal's reason after an abort.
  */
 export async function fetchJson(
   upstream: Pick<Upstream, 'get'>,

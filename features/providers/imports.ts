@@ -1,15 +1,13 @@
 /** Writes whole providers that come from a directory or a registry, in one save. */
-import { AppError } from '../../kernel/index.ts'
-import { nonBlank } from '../llm/index.ts'
-import { ProviderManaged } from './contract.ts'
+import { managed } from './changes.ts'
 import { Draft } from './draft.ts'
 import { aliasOf } from './record-builder.ts'
 import { listedId, registryOf, withListedId } from './registry.ts'
 import type { ImportedProvider } from './service.ts'
-import { type Table, without } from './tables.ts'
+import { namesDefault, type Table, without } from './tables.ts'
 
 /** What an import may touch beside the imported. */
-export interface ImportRules {
+interface ImportRules {
   /** URL of the registry that they all come from: other providers of that source go. */
   readonly registry?: string | undefined
   /** A default model is set although the file names none. */
@@ -17,7 +15,7 @@ export interface ImportRules {
 }
 
 /** What an import wrote: ids of its providers as they are here, and aliases in the order of their lists. */
-export interface Imports {
+interface Imports {
   readonly ids: readonly string[]
   readonly aliases: readonly string[]
 }
@@ -36,9 +34,7 @@ export function importProviders(file: Table, imported: readonly ImportedProvider
   const occupied = new Set([...draft.providers().keys(), ...imported.map(({ id }) => id)])
   const ids = imported.map(({ id }) => names.get(id) ?? (renamed.has(id) ? freeId(id, occupied) : id))
   for (const id of ids) {
-    if (draft.record(id)?.oauth !== undefined) {
-      throw new AppError(ProviderManaged, { message: `provider ${id} is managed by a login; log out first` })
-    }
+    if (draft.record(id)?.oauth !== undefined) throw managed(id)
   }
   const listed = new Set(ids)
   for (const [id] of known) if (!listed.has(id)) draft.withdraw(id)
@@ -46,7 +42,7 @@ export function importProviders(file: Table, imported: readonly ImportedProvider
     const id = ids[at]!
     const foreign = registry !== undefined && registryOf(draft.record(id)) !== registry
     draft.replace(id, one.models, foreign ? credentials : [])
-    const record = withListedId(recordOf(one, without(draft.record(id) ?? {}, foreign ? credentials : [])), one.id, id)
+    const record = withListedId(importedRecord(one, without(draft.record(id) ?? {}, foreign ? credentials : [])), one.id, id)
     if (typeof record.default_model === 'string' && draft.owner(record.default_model) === undefined) delete record.default_model
     draft.put(id, record)
   }
@@ -55,7 +51,7 @@ export function importProviders(file: Table, imported: readonly ImportedProvider
     models.map(({ key }) => aliasOf(ids[at]!, key)).filter(alias => draft.owner(alias) === ids[at])
   )
   const [first] = aliases
-  if (first !== undefined && !hasDefault && nonBlank(String(file.default_model ?? '')) === undefined) file.default_model = first
+  if (first !== undefined && !hasDefault && !namesDefault(file)) file.default_model = first
   return { ids, aliases }
 }
 
@@ -68,7 +64,7 @@ function freeId(id: string, occupied: ReadonlySet<string>): string {
 /** Fields of a provider or of a model's overrides that hold credentials. */
 const credentials = ['api_key', 'env', 'custom_headers', 'oauth']
 
-function recordOf({ type, base_url, api_key, auth, source }: ImportedProvider, before: Table): Table {
+function importedRecord({ type, base_url, api_key, auth, source }: ImportedProvider, before: Table): Table {
   const replaced = [...(api_key === undefined ? [] : ['api_key']), ...(api_key || auth ? ['auth'] : [])]
   const kept = without(before, ['type', 'base_url', 'source', 'model_source', ...replaced])
   return { type, ...(base_url && { base_url }), ...(api_key ? { api_key } : auth && { auth }), ...kept, ...(source && { source }) }

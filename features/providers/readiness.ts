@@ -6,7 +6,7 @@ import type { readAuth } from './contract.ts'
 import { MANAGED_PROVIDER } from './service.ts'
 import type { ViewSource } from './view.ts'
 
-export interface ReadinessSource extends ViewSource {
+interface ReadinessSource extends ViewSource {
   readonly config: Pick<Config, 'get' | 'diagnostics'>
   readonly llm: Pick<Llm, 'resolve'>
 }

@@ -8,7 +8,7 @@ import { MANAGED_PROVIDER } from './service.ts'
 import { isTable, type Table, without } from './tables.ts'
 
 /** The body as its schema describes it. Throws 40001 with every field that is wrong. `idField`: where it gives a new name, if it does. */
-export function checkedBody<S extends TSchema>(schema: S, given: unknown, idField?: 'id' | 'new_id'): Static<S> {
+export function checkedBody<S extends TSchema>(schema: S, given: unknown, idField: 'id' | 'new_id' | undefined): Static<S> {
   const faults = isTable(given) ? faultsOf(given, idField) : []
   const body = tidy(schema, given, 'body', misfits => {
     const known = new Set(misfits.map(({ path }) => path))

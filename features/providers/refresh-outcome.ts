@@ -26,7 +26,8 @@ export type RefreshOutcome =
   /** A registry lists a provider that is not here. */
   | { readonly kind: 'new'; readonly id: string; readonly entry: RegistryEntry; readonly url: string; readonly api_key: string | undefined }
 
-type Row = readonly [id: string, record: ProviderRecord]
+/** A provider of the configuration. */
+export type Row = readonly [id: string, record: ProviderRecord]
 type Providers = Readonly<Record<string, ProviderRecord>>
 
 /** What the answer of a registry means for those who were asked about. `whole`: new ones are taken in and vanished ones go. */

@@ -1,20 +1,20 @@
 /** The refresh engine: one round at a time; all questions first, then one save. */
-import { aFewAtOnce, headOf, type Logger } from '../../kernel/index.ts'
+import { aFewAtOnce, headOf, inOrder, type Logger } from '../../kernel/index.ts'
 import type { Config } from '../config/index.ts'
-import { modelsSection, type ProviderRecord, providersSection } from '../llm/index.ts'
+import { modelsSection, providersSection } from '../llm/index.ts'
 import { missing } from './changes.ts'
 import type { RefreshReport } from './contract.ts'
 import { type FoundModel, isSized } from './discovery.ts'
 import { FetchProblem } from './fetch.ts'
-import { type RefreshOutcome, registryOutcomes, settle, sift, writes } from './refresh-outcome.ts'
+import { type RefreshOutcome, type Row, registryOutcomes, settle, sift, writes } from './refresh-outcome.ts'
 import { askProvider, askRegistry, registryKeys, type SourceParts, sourceOf } from './sources.ts'
 import { save } from './tables.ts'
 
 /** `all` providers, those with a login, or one. */
-export type RefreshScope = 'all' | 'logins' | { readonly id: string }
+type RefreshScope = 'all' | 'logins' | { readonly id: string }
 
 /** What a round needs from around it. */
-export interface RefreshParts extends SourceParts {
+interface RefreshParts extends SourceParts {
   readonly config: Pick<Config, 'get' | 'reload' | 'update'>
   readonly log: Pick<Logger, 'error' | 'warn'>
   /** Providers that the file does not hold. */
@@ -27,8 +27,6 @@ export interface RefreshParts extends SourceParts {
   readonly onChange: (report: RefreshReport) => void
 }
 
-type Row = readonly [id: string, record: ProviderRecord]
-
 /** Questions in flight at once. */
 const PARALLEL = 4
 
@@ -36,7 +34,7 @@ const PARALLEL = 4
 export class Refresher {
   readonly #parts: RefreshParts
   readonly #waiting = new Map<string, Promise<RefreshReport>>()
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #inOrder = inOrder()
 
   constructor(parts: RefreshParts) {
     this.#parts = parts
@@ -47,12 +45,11 @@ export class Refresher {
     const key = typeof scope === 'string' ? scope : `one ${scope.id}`
     let round = this.#waiting.get(key)
     if (!round) {
-      round = this.#last.then(() => {
+      round = this.#inOrder(() => {
         this.#waiting.delete(key)
         return this.#round(scope)
       })
       this.#waiting.set(key, round)
-      this.#last = round.catch(() => undefined) // whoever asked for it hears of the failure
     }
     return round
   }

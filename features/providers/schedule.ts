@@ -5,7 +5,7 @@ import { type Config, modelCatalogSection } from '../config/index.ts'
 const MAX_DELAY_MS = 2 ** 31 - 1
 
 /** The timer; armed from the start. */
-export interface Schedule {
+interface Schedule {
   /** Refreshes at once when `refresh_on_start`. Called when the server is up: logins that a refresh needs are there by then. */
   begin(): void
   close(): void

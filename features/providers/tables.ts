@@ -35,6 +35,11 @@ function tableOf(rows: ReadonlyMap<string, unknown>): Table {
   return table
 }
 
+/** True when the file names a default model. */
+export function namesDefault({ default_model }: Table): boolean {
+  return typeof default_model === 'string' && default_model.trim() !== ''
+}
+
 /** A copy without some keys. */
 export function without(table: Table, keys: readonly string[]): Table {
   return Object.fromEntries(Object.entries(table).filter(([key]) => !keys.includes(key)))
