@@ -15,6 +15,11 @@ function record(key: TSchema, value: TSchema, options: ObjectOptions = {}): TSch
   return TypeBuilder.Record(any ? { ...key, pattern: '' } : key, value, options)
 }
 
+/** True for an object that is no list: what JSON calls an object. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** One of some strings; prints as `anyOf` of `const`, valid in OpenAPI 3.1. */
 export function oneOf<const T extends readonly string[]>(
   values: T,

@@ -1,5 +1,5 @@
 /** From declared schemas to the JSON Schema of a document: plain copies; what has a name, and recursion, moved into `components.schemas`. */
-import { annotations, type NamedShape, namedShape, type TSchema } from '../../kernel/index.ts'
+import { annotations, isRecord, type NamedShape, namedShape, type TSchema } from '../../kernel/index.ts'
 
 /** A JSON Schema as it stands in a document. */
 export type DocumentSchema = { [key: string]: unknown }
@@ -52,7 +52,7 @@ export class DocumentSchemas {
 
   #plain(source: object, outer: Names): DocumentSchema {
     const { $defs, $id, $ref, ...rest } = source as DocumentSchema
-    const names = isObject($defs) ? this.#define($defs as Record<string, object>, outer) : outer
+    const names = isRecord($defs) ? this.#define($defs as Record<string, object>, outer) : outer
     if (typeof $id === 'string') return this.#component($id, rest, names)
     const copy = this.#fields(rest, names)
     const target = typeof $ref === 'string' ? names.get($ref) : undefined
@@ -98,9 +98,9 @@ export class DocumentSchemas {
     for (const [key, value] of Object.entries(source)) {
       if (value === undefined) continue
       if (plainValues.has(key)) copy[key] = structuredClone(value)
-      else if (key === 'patternProperties' && isObject(value) && '' in value)
+      else if (key === 'patternProperties' && isRecord(value) && '' in value)
         copy.additionalProperties = this.#value(value[''], names) // any names
-      else if (schemaMaps.has(key) && isObject(value)) copy[key] = mapValues(value, entry => this.#value(entry, names))
+      else if (schemaMaps.has(key) && isRecord(value)) copy[key] = mapValues(value, entry => this.#value(entry, names))
       else copy[key] = this.#value(value, names)
     }
     const { anyOf, ...rest } = copy
@@ -112,7 +112,7 @@ export class DocumentSchemas {
 
   #value(value: unknown, names: Names): unknown {
     if (Array.isArray(value)) return value.map(entry => this.#value(entry, names))
-    return isObject(value) ? this.#schema(value, names) : value
+    return isRecord(value) ? this.#schema(value, names) : value
   }
 }
 
@@ -126,7 +126,7 @@ export function withoutDefaults(source: TSchema, copy: DocumentSchema): Document
   const { required, default: given, ...rest } = copy
   const fields = (source.properties ?? {}) as Record<string, TSchema>
   const needed = Array.isArray(required) ? (required as string[]).filter(key => fields[key]?.default === undefined) : []
-  const isWhole = given !== undefined && (needed.length === 0 || (isObject(given) && needed.every(key => Object.hasOwn(given, key))))
+  const isWhole = given !== undefined && (needed.length === 0 || (isRecord(given) && needed.every(key => Object.hasOwn(given, key))))
   return { ...rest, ...(needed.length > 0 && { required: needed }), ...(isWhole && { default: given }) }
 }
 
@@ -150,10 +150,6 @@ export function uniqueName(name: string, taken: (name: string) => boolean): stri
   let free = name
   for (let n = 2; taken(free); n++) free = `${name}_${n}`
   return free
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function mapValues(map: object, change: (value: unknown) => unknown): object {

@@ -1,6 +1,6 @@
 /** The history of one agent: its journal, the conversation that follows from it, its messages and its context. */
 import { isDeepStrictEqual } from 'node:util'
-import { type JournaledEvent, type LogEntry, type LogRange, laterPass, yieldToLoop } from '../../kernel/index.ts'
+import { isRecord, type JournaledEvent, type LogEntry, type LogRange, laterPass, yieldToLoop } from '../../kernel/index.ts'
 import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
 import { AgentLog, type AgentLogPorts, type Untold } from './agent-log.ts'
 import { type Context, contextState } from './context.ts'
@@ -287,7 +287,7 @@ function isTold(draft: EventDraft, events: JournaledEvent[] = []): boolean {
 }
 
 function holds(value: unknown, wanted: unknown): boolean {
-  if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted)) return isDeepStrictEqual(value, wanted)
+  if (!isRecord(wanted)) return isDeepStrictEqual(value, wanted)
   if (typeof value !== 'object' || value === null) return false
   return Object.entries(wanted).every(([key, each]) => holds((value as Record<string, unknown>)[key], each))
 }

@@ -1,13 +1,13 @@
 /** One model request over a server-sent event stream: post, read the events, decode, and say at the end how it went. */
 import { Readable } from 'node:stream'
-import { yieldToLoop } from '../../kernel/index.ts'
+import { isRecord, yieldToLoop } from '../../kernel/index.ts'
 import { foreignAnswer, statusError } from './errors.ts'
 import { answerError, EventReader, type ReaderOptions, same } from './event-reader.ts'
 import { Incoming } from './incoming.ts'
 import type { LlmError, LlmPart, ResolvedModel } from './request.ts'
 import { isTransportError, transportError } from './transport-errors.ts'
 import { readText, type Upstream, type UpstreamReply } from './upstream.ts'
-import { isRecord, parseJson } from './wire-values.ts'
+import { parseJson } from './wire-values.ts'
 
 /** Read in one go. */
 const SLICE_BYTES = 16 * 1024

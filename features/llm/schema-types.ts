@@ -1,5 +1,5 @@
 /** Types for the schemas of tools that state none: many upstreams refuse a whole request for one such property. */
-import { isRecord } from './wire-values.ts'
+import { isRecord } from '../../kernel/index.ts'
 
 type Json = Readonly<Record<string, unknown>>
 

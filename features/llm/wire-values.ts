@@ -1,4 +1,5 @@
 /** Values that a server sent, which may be anything. */
+import { isRecord } from '../../kernel/index.ts'
 
 /** The value of a JSON text; undefined for what is no JSON. */
 export function parseJson(text: string): unknown {
@@ -21,11 +22,6 @@ const noItems: readonly unknown[] = []
 /** A value from the wire as an object; `{}` for anything else. Decoders look into fields that a server may have filled with anything. */
 export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : noFields
-}
-
-/** True for an object that is no list. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A value from the wire as a list; empty for anything else. */

@@ -1,8 +1,9 @@
 /** What every adapter does with a request on its way to the wire: texts, arguments, the credential, and which thinking still goes back. */
+import { isRecord } from '../../kernel/index.ts'
 import { urlBelow } from './addresses.ts'
 import type { LlmCallPart, LlmContent, LlmMessage, LlmRequest } from './request.ts'
 import type { ModelListRequest, ModelServer } from './service.ts'
-import { isRecord, parseJson } from './wire-values.ts'
+import { parseJson } from './wire-values.ts'
 
 /** Makes something of an object at the first call and keeps it with the object, which does not change. */
 export function keptWith<A extends object, R>(make: (of: A) => R): (of: A) => R {

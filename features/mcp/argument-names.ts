@@ -1,7 +1,8 @@
 /** Names of a tool's arguments as every wire takes them: some refuse a whole request for a `$filter` or `ids[]` in the schema of one tool. */
+import { isRecord } from '../../kernel/index.ts'
 import { fnv1a } from './names.ts'
 
-export interface ArgumentNames {
+interface ArgumentNames {
   /** The schema as models see it. */
   readonly schema: Readonly<Record<string, unknown>>
   /** Arguments of a call as the server knows them. */
@@ -10,9 +11,6 @@ export interface ArgumentNames {
 
 const longest = 64
 const fits = /^[A-Za-z0-9_.-]{1,64}$/
-
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Names of the schema itself, not of objects in it: those are all that is looked at. A name that is told otherwise is said in its description. */
 export function argumentNames(schema: Readonly<Record<string, unknown>>): ArgumentNames {

@@ -1,8 +1,10 @@
 /** Configuration of an MCP server: as requests bring it, and as files hold it (where `transport` may be left out). */
-import { checker, type Detail, named, oneOf, problems, type Static, Type } from '../../kernel/index.ts'
+import { checker, type Detail, isRecord, named, oneOf, problems, type Static, Type } from '../../kernel/index.ts'
+
+export const transports = ['stdio', 'http', 'sse'] as const
 
 const text = Type.String()
-const Milliseconds = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })
+export const Milliseconds = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })
 const common = {
   enabled: Type.Optional(Type.Boolean({ description: 'default true' })),
   startupTimeoutMs: Type.Optional(Milliseconds),
@@ -36,20 +38,18 @@ export type StdioConfig = Static<typeof StdioConfig>
 export type RemoteConfig = Static<typeof RemoteConfig>
 export type ServerConfig = StdioConfig | RemoteConfig
 
-const transports = ['stdio', 'http', 'sse']
-
-export type Checked = { readonly config: ServerConfig } | { readonly problems: readonly Detail[] }
+type Checked = { readonly config: ServerConfig } | { readonly problems: readonly Detail[] }
 
 /** `inferred`: a missing transport follows from `command` or `url`. Unknown keys are dropped. `root` of the paths of problems. */
 export function checkConfig(value: unknown, { inferred = false, root = '' }: { inferred?: boolean; root?: string } = {}): Checked {
   const at = (field: string) => (root === '' ? field : `${root}.${field}`)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { problems: [{ path: root, message: 'is no table' }] }
-  const given = { ...(value as Record<string, unknown>) }
+  if (!isRecord(value)) return { problems: [{ path: root, message: 'is no table' }] }
+  const given: Record<string, unknown> = { ...value }
   if (inferred && given.transport === undefined) {
     if (typeof given.command === 'string') given.transport = 'stdio'
     else if (typeof given.url === 'string') given.transport = given.type === 'sse' ? 'sse' : 'http'
   }
-  if (!transports.includes(given.transport as string))
+  if (!transports.some(each => each === given.transport))
     return { problems: [{ path: at('transport'), message: 'must be stdio, http or sse' }] }
   const schema = given.transport === 'stdio' ? StdioConfig : RemoteConfig
   const known = Object.fromEntries(Object.entries(given).filter(([key]) => key in schema.properties))

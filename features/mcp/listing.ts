@@ -1,6 +1,5 @@
 /** The tools that a server lists, looked at one by one: what cannot be offered is left out, and the others are there. */
-import { headOf } from '../../kernel/index.ts'
-import { isRecord } from './argument-names.ts'
+import { headOf, isRecord } from '../../kernel/index.ts'
 
 /** A tool as its server lists it. */
 export interface McpTool {

@@ -1,7 +1,7 @@
 /** The manifest of a plugin: what it says about itself and what it brings, checked against its files. */
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, relative, sep } from 'node:path'
-import { checker, type Detail, headOf, problems, readBounded, type Static, Type } from '../../kernel/index.ts'
+import { checker, type Detail, headOf, isRecord, problems, readBounded, type Static, Type } from '../../kernel/index.ts'
 import { hooksSection } from '../config/index.ts'
 import { isInside } from '../tools/index.ts'
 import type { HookRule } from '../user-hooks/index.ts'
@@ -182,9 +182,9 @@ class Loader {
     if (given === undefined) return {}
     const value = typeof given === 'string' ? parsed(given, await this.#file('mcpServers', given)) : { mcpServers: given }
     const servers = (value as { mcpServers?: unknown } | null)?.mcpServers
-    if (typeof servers !== 'object' || servers === null || Array.isArray(servers)) throw new Error('mcpServers: is no table of servers')
+    if (!isRecord(servers)) throw new Error('mcpServers: is no table of servers')
     const table: Record<string, Readonly<Record<string, unknown>>> = {}
-    for (const [name, config] of Object.entries(servers as Record<string, unknown>)) {
+    for (const [name, config] of Object.entries(servers)) {
       const problem = await this.#serverProblem(name, config)
       if (problem === undefined) table[name] = config as Record<string, unknown>
       else this.#diagnostics.push({ severity: 'error', message: `mcpServers.${headOf(name, 100)}: ${problem}` })
@@ -194,9 +194,9 @@ class Loader {
 
   /** A command is a program of the machine, by its name or absolute path, or a file of the plugin, which also is where it runs. */
   async #serverProblem(name: string, config: unknown): Promise<string | undefined> {
-    if (typeof config !== 'object' || config === null || Array.isArray(config)) return 'is no table'
+    if (!isRecord(config)) return 'is no table'
     if (!/^[\w.-]{1,100}$/.test(name)) return 'has a name that is none'
-    const { command, cwd, url } = config as Record<string, unknown>
+    const { command, cwd, url } = config
     if (command === undefined && url === undefined) return 'has neither command nor url'
     if (typeof command === 'string' && !isAbsolute(command) && /[/\\]/.test(command)) {
       if (!(await this.#inside(`mcpServers.${name}.command`, command))) return 'its command is no program of the plugin'

@@ -1,5 +1,5 @@
 /** Understands the argument text a model wrote: JSON, schema, and the key under which equal calls are recognised. */
-import { problems, type TObject } from '../../kernel/index.ts'
+import { isRecord, problems, type TObject } from '../../kernel/index.ts'
 import { argumentsFromModel } from '../history/index.ts'
 import type { LlmToolCall } from '../llm/index.ts'
 import type { Tool } from './tool.ts'
@@ -29,7 +29,7 @@ export function parseCall(call: LlmToolCall): ParsedCall {
       unreadable = true // the schema error then names the missing fields; the raw text stays the key
     }
   } else canonical = '{}'
-  const args = typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+  const args = isRecord(value) ? value : {}
   return { call, value, unreadable, args, key: `${call.name}\n${canonical}` }
 }
 
@@ -71,8 +71,6 @@ const isWord = (schema: { const?: unknown }) => typeof schema.const === 'string'
 
 function stable(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner
+    isRecord(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner
   )
 }

@@ -1,5 +1,5 @@
 /** Approvals and questions as a transcript shows them, from what is on record: camelCase; questions also as their event has them. Pure. */
-import { camelCase } from '../../kernel/index.ts'
+import { camelCase, isRecord } from '../../kernel/index.ts'
 import { approvals, type interactionEnded, type interactionRequested } from '../interactions/index.ts'
 import { questions } from '../questions/index.ts'
 import type { Interaction } from './shapes.ts'
@@ -8,7 +8,7 @@ type Requested = ReturnType<typeof interactionRequested.of>
 type Ended = ReturnType<typeof interactionEnded.of>
 type Fields = Readonly<Record<string, unknown>>
 
-const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {})
+const fieldsOf = (value: unknown): Fields => (isRecord(value) ? value : {})
 
 /** Deep, with keys in camelCase, and as they are. */
 function shown(value: unknown, both = false): unknown {

@@ -1,4 +1,5 @@
 /** What the end of a hook's command means: exit 0 allows and may say something, exit 2 blocks, anything else has no say. Pure. */
+import { isRecord } from '../../kernel/index.ts'
 import { boundText } from '../tools/index.ts'
 import type { ShellResult } from '../tools-shell/index.ts'
 import type { HookAnswer, HookEvent } from './contract.ts'
@@ -30,24 +31,23 @@ function meaningOf({ code, stdout, stderr }: Result, event: HookEvent): HookAnsw
   const json = objectOf(text)
   // An object of another kind is what the command has to say, such as the output of a program.
   if (!json || !('message' in json || 'hookSpecificOutput' in json)) return text === '' || text === '{}' ? {} : { message: text }
-  const specific = isObject(json.hookSpecificOutput) ? json.hookSpecificOutput : {}
+  const specific = isRecord(json.hookSpecificOutput) ? json.hookSpecificOutput : {}
   const message = textOf(specific.message) ?? textOf(json.message) ?? textOf(specific.additionalContext)
   if (specific.permissionDecision === 'deny')
     return { block: textOf(specific.permissionDecisionReason) ?? message ?? noReason(event, 'denied') }
   return {
     ...(message === undefined ? {} : { message }),
-    ...(isObject(specific.updatedInput) ? { input: specific.updatedInput } : {})
+    ...(isRecord(specific.updatedInput) ? { input: specific.updatedInput } : {})
   }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined)
 
 function objectOf(text: string): Record<string, unknown> | undefined {
   if (!text.startsWith('{')) return undefined
   try {
     const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
+    return isRecord(value) ? value : undefined
   } catch {
     return undefined // plain text, that happens to begin with a brace
   }

@@ -12,6 +12,7 @@ import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } 
 import type { Hub } from '../realtime/hub.ts'
 import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { fillDefaults, problems, stripUnknown } from '../schema.ts'
+import { isRecord } from '../shapes.ts'
 import type { FenceRules } from '../storage/fences.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
 import { guardedItems, membersOf, type PointTable } from './faces.ts'
@@ -279,8 +280,7 @@ function whileUsable<T extends object>(target: T, names: readonly string[], use:
 
 /** The deployment options of a pack, checked against its schema, defaults filled in. Throws with the offending fields named; the pack then fails. */
 export function deploymentConfig(pack: Pack, given: unknown): unknown {
-  if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given)))
-    throw developerError('config_rejected', pack.name, 'must be a table')
+  if (given !== undefined && !isRecord(given)) throw developerError('config_rejected', pack.name, 'must be a table')
   const unknown = Object.keys(given ?? {}).filter(key => !(pack.config && Object.hasOwn(pack.config.properties, key)))
   if (unknown.length > 0) {
     const known = Object.keys(pack.config?.properties ?? {}).join(', ') || 'none'

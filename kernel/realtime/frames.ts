@@ -9,7 +9,7 @@ import type { MountedFrame } from '../lifecycle/unit.ts'
 import { firstAbort, untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import type { FrameHandler } from '../pack.ts'
 import { tidy } from '../schema.ts'
-import type { TObject } from '../shapes.ts'
+import { isRecord, type TObject } from '../shapes.ts'
 import { refusedByDisk } from '../storage/refusals.ts'
 import { headOf } from '../text.ts'
 import type { ClientConnection, Transport } from './connection.ts'
@@ -223,8 +223,8 @@ function parseFrame(text: Buffer): RequestFrame {
   const parsed = parseJson(text)
   if ('problem' in parsed) return noFrame('', `the message ${parsed.problem}`)
   const { value } = parsed
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return noFrame('', 'expected an object: { type, id, payload }')
-  const { type, id, payload } = value as { type?: unknown; id?: unknown; payload?: unknown }
+  if (!isRecord(value)) return noFrame('', 'expected an object: { type, id, payload }')
+  const { type, id, payload } = value
   const known = typeof id === 'string' ? id : ''
   if (typeof type !== 'string') return { ...noFrame('type', 'expected a string'), id: known }
   return { type, id: known, payload: payload ?? {}, bytes: undefined }

@@ -8,6 +8,7 @@ import type { StoreKind, StoreSpec } from '../contract.ts'
 import { developerError } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { checker, problems } from '../schema.ts'
+import { isRecord } from '../shapes.ts'
 import type { Fences } from './fences.ts'
 
 /** What a kernel hands to an engine of storage or journals. */
@@ -219,8 +220,4 @@ function splitVersion(parsed: unknown): [unknown, number] {
   if (!isRecord(parsed) || !Number.isSafeInteger(parsed.$version)) return [parsed, 1]
   const { $version, ...rest } = parsed
   return ['$value' in rest ? rest.$value : rest, $version as number]
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
