@@ -50,7 +50,7 @@ export interface Connection {
   close(): Promise<void>
 }
 
-export interface ConnectionEvents {
+interface ConnectionEvents {
   /** It ended by itself. */
   closed(why: string): void
   toolsChanged(): void
@@ -71,9 +71,9 @@ export async function connect(
   const { config } = entry
   const startupMs = () => config.startupTimeoutMs ?? ports.startupMs()
   const limit = AbortSignal.timeout(startupMs())
-  const { signal: starting, end: started } = firstAbort(signal, limit) // the library listens to it, and never stops
   const sdk = await loadSdk()
   const made = transportTo(entry, cwd, ports, sdk)
+  const { signal: starting, end: started } = firstAbort(signal, limit) // the library listens to it, and never stops
   /** Servers quote what they were given when they end; this is shown and kept. */
   const shown = (why: string) => redactText(withoutSecrets(why, made.secrets))
   const asks = ports.asks()

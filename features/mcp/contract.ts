@@ -1,9 +1,14 @@
 /** Wire shapes of the session view of MCP servers (contract 2, MCP server), and their events (contract 3). */
-import { defineEvent, defineRoute, errorSpec, named, oneOf, Type } from '../../kernel/index.ts'
+import { defineEvent, defineRoute, errorSpec, named, oneOf, type Static, Type } from '../../kernel/index.ts'
+import { transports } from './config.ts'
 
 export const McpServerMissing = errorSpec('mcp_server_missing', 40408, 'MCP server not found')
 
-const transport = oneOf(['stdio', 'http', 'sse'])
+const transport = oneOf(transports)
+
+/** States of a server as its session tells them. */
+const serverStates = oneOf(['pending', 'connected', 'failed', 'disabled', 'needs-auth', 'removed'])
+export type ServerState = Static<typeof serverStates>
 
 export const McpServerObject = named(
   'McpServer',
@@ -44,7 +49,7 @@ export const mcpServerStatus = defineEvent({
     server: Type.Object({
       name: Type.String(),
       transport,
-      status: oneOf(['pending', 'connected', 'failed', 'disabled', 'needs-auth', 'removed']),
+      status: serverStates,
       toolCount: Type.Integer({ minimum: 0 }),
       error: Type.Optional(Type.String())
     })

@@ -26,7 +26,7 @@ export interface Entry {
   readonly given?: unknown
 }
 
-export interface Layers {
+interface Layers {
   /** Entries of files first, then those of plugins; within, the most general first. */
   readonly entries: readonly Entry[]
   /** Files that cannot be read, for people. */

@@ -12,10 +12,19 @@ import { type Session, Sessions } from '../sessions/index.ts'
 import { ToolSets } from '../tools/index.ts'
 import { Shell } from '../tools-shell/index.ts'
 import { Workspaces } from '../workspaces/index.ts'
-import { listMcpServers, McpServerMissing, type McpServerObject, mcpServerStatus, restartMcpServer, toolListUpdated } from './contract.ts'
+import { Milliseconds } from './config.ts'
+import {
+  listMcpServers,
+  McpServerMissing,
+  type McpServerObject,
+  mcpServerStatus,
+  restartMcpServer,
+  type ServerState,
+  toolListUpdated
+} from './contract.ts'
 import { pluginServerProblem, readLayersStrictly } from './layers.ts'
 import { Pools, type Use } from './pools.ts'
-import type { McpServer, ServerState } from './server.ts'
+import type { McpServer } from './server.ts'
 import { Mcp, McpLogins } from './service.ts'
 
 const statuses: Readonly<Record<ServerState, Static<typeof McpServerObject>['status']>> = {
@@ -27,7 +36,6 @@ const statuses: Readonly<Record<ServerState, Static<typeof McpServerObject>['sta
   'needs-auth': 'error'
 }
 
-const Milliseconds = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })
 /** Limits of servers that name none. */
 const mcpSection = {
   name: 'mcp',

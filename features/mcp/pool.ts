@@ -1,8 +1,9 @@
 /** The servers of one working directory, shared by its sessions: follows the configuration, and ends with the last session. */
 import type { ConnectPorts } from './connection.ts'
+import type { ServerState } from './contract.ts'
 import { LayerWatch } from './layer-watch.ts'
 import { type Entry, effective, type LayerPorts, layerFiles, layersStamp, readLayers } from './layers.ts'
-import { McpServer, type ServerPorts, type ServerState } from './server.ts'
+import { McpServer, type ServerPorts } from './server.ts'
 
 export interface PoolPorts extends LayerPorts, Omit<ServerPorts, 'changed'>, ConnectPorts {
   /** Tells whoever runs the server. */

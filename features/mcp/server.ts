@@ -1,6 +1,7 @@
 /** A configured server in one workspace: starts, tells how it is, comes back after it was lost, and ends. */
 import { firstAbort, type Logger } from '../../kernel/index.ts'
 import { type CallOptions, type Connection, type ConnectPorts, connect, NeedsAuth, SessionGone } from './connection.ts'
+import type { ServerState } from './contract.ts'
 import type { Entry } from './layers.ts'
 import type { McpTool } from './listing.ts'
 import { paced } from './paced.ts'
@@ -9,8 +10,6 @@ import { paced } from './paced.ts'
 const relistMs = 1000
 /** A connection that has lasted so long begins with the first pause again when it is lost, ms. */
 const settledMs = 60_000
-
-export type ServerState = 'pending' | 'connected' | 'failed' | 'disabled' | 'needs-auth' | 'removed'
 
 export interface ServerPorts extends ConnectPorts {
   readonly log: Logger

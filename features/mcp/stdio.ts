@@ -4,7 +4,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { tailOf } from '../../kernel/index.ts'
 import type { Program, Shell } from '../tools-shell/index.ts'
 
-export interface StdioOptions {
+interface StdioOptions {
   readonly shell: Shell
   readonly program: string
   readonly args: readonly string[]

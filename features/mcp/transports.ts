@@ -33,7 +33,7 @@ export interface TokenSource {
   onChange?(listener: () => void): Promise<() => void>
 }
 
-export interface ServerLimits {
+interface ServerLimits {
   /** Tools of one server; others are left out. */
   readonly tools: number
   /** Bytes of one message. */
