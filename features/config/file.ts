@@ -101,7 +101,7 @@ export class ConfigFile {
   }
 }
 
-const unsaved = (why: string, cause?: unknown) => invalid([{ path: '', message: `config.toml could not be saved: ${why}` }], cause)
+const unsaved = (why: string, cause: unknown) => invalid([{ path: '', message: `config.toml could not be saved: ${why}` }], cause)
 
 /** Every reason why a save failed is a 40001 (contract 1, Configuration, rule 5); bugs stay bugs. */
 function refusal(error: unknown): never {

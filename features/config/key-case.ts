@@ -19,10 +19,10 @@ const nameTables = new Set(['env', 'custom_headers', 'headers'])
 const nameDomains = new Set(['providers', 'models', 'experimental'])
 
 /**
- * Converts the keys inside one domain. `schema` tells maps (records) from objects; without it the rules above decide. A key that is given
- * in two spellings is one key: see `both`.
+ * Converts the keys inside one domain. `schema` tells maps (records) from objects; where it says nothing the rules above decide. A key that is
+ * given in two spellings is one key: see `both`.
  */
-export function convertKeys(domain: string, value: unknown, to: 'snake' | 'camel', schema?: TSchema): unknown {
+export function convertKeys(domain: string, value: unknown, to: 'snake' | 'camel', schema: TSchema): unknown {
   return walk(value, schema, nameDomains.has(domain), to, domain === 'secondary_model')
 }
 

@@ -94,6 +94,7 @@ function* texts(value: unknown, path: string): Generator<readonly [path: string,
   else if (isTable(value)) for (const [key, item] of Object.entries(value)) yield* texts(item, `${path}.${key}`)
 }
 
+/** A message that names what a value may be. */
 const allowed = /^expected (?:boolean|integer|number|string|object|array|"[^"]*"(?:(?:, | or )"[^"]*")*)$/
 
 /** What is wrong in the terms of the sender: as the body spells it, and with null, which keeps what is there, except inside lists. */

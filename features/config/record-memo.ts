@@ -1,4 +1,4 @@
-/** What was made of the records of a map, kept as long as they are in use: versions of the configuration have most records in common. */
+/** Results computed from single records of a map, kept as long as the records: versions of the configuration have most records in common. */
 import { isTable } from './tables.ts'
 
 export class RecordMemo<T> {

@@ -10,7 +10,7 @@ const strings = Type.Array(Type.String())
 const names = Type.Record(Type.String(), Type.String())
 const count = (minimum: number, description?: string) => Type.Integer({ minimum, ...(description ? { description } : {}) })
 
-/** Of a key that files of others may have, and that nothing here goes by. */
+/** Description of a key that configuration files may have and this server does not use. */
 const kept = 'Checked and kept; without effect in this server'
 
 /** Shown to clients; sessions that exist keep their own. */

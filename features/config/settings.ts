@@ -7,7 +7,7 @@ import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './se
 import { changedKeys, copy, freeze, mergeTable, own, shared, type Table } from './tables.ts'
 import { didYouMean, maxStrangers, meant } from './unknown-keys.ts'
 
-export interface SettingsOptions {
+interface SettingsOptions {
   readonly file: ConfigFile
   readonly env: NodeJS.ProcessEnv
   readonly log: { warn(facts: object, text: string): void; error(facts: object, text: string): void }
@@ -25,7 +25,7 @@ export interface SettingsOptions {
   readonly prepare?: () => Promise<unknown>
 }
 
-export interface SaveOptions {
+interface SaveOptions {
   /** Top-level keys that listeners hear of even if their values are as before. */
   readonly announce?: readonly string[]
   /** What the caller finds wrong: the save is refused, and all that is wrong is named together. */
@@ -43,9 +43,10 @@ export class Settings implements Config {
   #problem: FileProblem | undefined
   /** The file could be used at some time. */
   #wasRead = false
+  /** Top-level keys that no section knows are told. */
   #judges = false
   #reported = new Set<string>()
-  /** What clients know. */
+  /** The diagnostics that clients heard last. */
   #warned = ''
   readonly #queued = inOrder()
   #first: Promise<void> | undefined
@@ -125,6 +126,7 @@ export class Settings implements Config {
     this.#warn()
   }
 
+  /** Packs go down: unknown keys are told no more. */
   leaveNames(): void {
     this.#judges = false
     this.#revision++

@@ -9,7 +9,7 @@ export function startsWith(path: Path, prefix: Path): boolean {
 }
 
 /** What headers say about a table, an array of tables or one of its elements. What is below it is looked up when somebody asks. */
-export class Place {
+class Place {
   /** Its blocks and those of everything below it, in the order of the text. */
   readonly blocks: Block[] = []
   /** With its own header; undefined when there are only headers below it. */

@@ -5,7 +5,7 @@ import { RecordMemo } from './record-memo.ts'
 import type { ConfigSection } from './service.ts'
 import { isTable } from './tables.ts'
 
-/** Longer words are nobody's typing errors. */
+/** Longer keys are not compared with known ones: they are no typing errors. */
 const maxLength = 60
 
 /** Unknown keys of one table that are told, or held against known ones. */

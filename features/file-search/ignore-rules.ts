@@ -5,8 +5,8 @@ import type { Ignore } from 'ignore'
 import { lookAtAll } from '../../kernel/index.ts'
 import { smallText } from './small-text.ts'
 
-/** In the order in which later ones win. */
-const names = ['.gitignore', '.ignore', '.rgignore']
+/** Names of ignore files, in the order in which later ones win. */
+export const ignoreFiles = ['.gitignore', '.ignore', '.rgignore']
 
 /** Larger ignore files count as empty. */
 const MAX_BYTES = 1024 * 1024
@@ -26,7 +26,7 @@ export function isNamed(dir: string, path: string): boolean {
 
 /** Names of the entries of a directory that may hold rules: of files, and of links that may lead to one. */
 export const rulesAmong = (entries: readonly Dirent[]): Set<string> =>
-  new Set(entries.filter(entry => names.includes(entry.name) && (entry.isFile() || entry.isSymbolicLink())).map(({ name }) => name))
+  new Set(entries.filter(entry => ignoreFiles.includes(entry.name) && (entry.isFile() || entry.isSymbolicLink())).map(({ name }) => name))
 
 /** The repository that a directory belongs to: its root and `.git`, and what lies between. Without one the root is that of the file system. */
 export async function repositoryOf(
@@ -121,7 +121,7 @@ async function compiled(text: string): Promise<Ignore> {
 /** What the ignore files of a directory say. */
 async function ownText(dir: string, found?: ReadonlySet<string>): Promise<string> {
   if (found?.size === 0) return ''
-  const texts = names.filter(name => !found || found.has(name)).map(name => textOf(join(dir, name)))
+  const texts = ignoreFiles.filter(name => !found || found.has(name)).map(name => textOf(join(dir, name)))
   return (await Promise.all(texts)).join('\n')
 }
 

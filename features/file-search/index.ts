@@ -5,7 +5,6 @@ export {
   type FileMatches,
   type GrepEnd,
   type GrepRequest,
-  LINE_CHARS,
   type ListRequest,
   type Partial,
   type Row,
@@ -14,9 +13,9 @@ export {
 } from './engine.ts'
 export { anyGlob, globOf } from './globs.ts'
 export { canHold, heldAt, openPath } from './held.ts'
-export { IgnoreRules, isNamed, rulesAmong, VCS_DIRS } from './ignore-rules.ts'
+export { IgnoreRules, isNamed, rulesAmong } from './ignore-rules.ts'
 export { searchEngine } from './machine.ts'
-export { assertLocal, directoryOf, type Root, rootAt, rootOf, workspaceDirectory } from './place.ts'
+export { directoryOf, type Root, rootAt, rootOf } from './place.ts'
 export { runBehind } from './priority.ts'
 export { smallText } from './small-text.ts'
 export { lookBehind } from './special-files.ts'

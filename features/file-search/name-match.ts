@@ -4,7 +4,7 @@ import type { NameHit } from './contract.ts'
 import type { Named } from './name-tree.ts'
 import type { NameQuery } from './names-task.ts'
 
-export interface Found {
+interface Found {
   readonly items: readonly NameHit[]
   readonly truncated: boolean
 }
@@ -76,7 +76,7 @@ export function suggest(names: readonly Named[], { query, limit, show_hidden }: 
   const candidates: Candidate[] = []
   for (const entry of names) {
     if (entry.hidden && !show_hidden) continue
-    const found = segments.length === 0 ? inName(entry, last, 0) : inPath(entry, segments, last)
+    const found = segments.length === 0 ? inName(entry, last) : inPath(entry, segments, last)
     if (found && (!fits || fits(entry.path))) candidates.push(found)
   }
   candidates.sort(
@@ -97,12 +97,12 @@ export function suggest(names: readonly Named[], { query, limit, show_hidden }: 
 }
 
 /** A query in the name alone. */
-function inName(entry: Named, query: string, floor: number): Candidate | undefined {
+function inName(entry: Named, query: string): Candidate | undefined {
   const offset = entry.composed.lastIndexOf('/') + 1
   const name = inLowerCase(entry.composed.slice(offset))
   if (query === '') return { entry, tier: 2, span: 0, positions: [] }
   const positions = subsequence(name, query)
-  if (!positions || floor > offset) return undefined
+  if (!positions) return undefined
   const tier = name === query ? 3 : name.startsWith(query) ? 2 : 1
   return { entry, tier, span: positions.at(-1)! - positions[0]! + 1, positions: positions.map(at => at + offset) }
 }
@@ -131,11 +131,11 @@ function inPath(entry: Named, dirs: readonly string[], last: string): Candidate 
     if (lastAt < parts.length - 2) return undefined
     return { entry, tier: lastAt === parts.length - 1 ? 3 : 2, span: 1, positions }
   }
-  const found = inName(entry, last, 0)
+  const found = inName(entry, last)
   return found && { ...found, positions: [...positions, ...found.positions] }
 }
 
-/** Every character where it was: the one that is longer in lower case (İ) loses its mark. */
+/** Lower case of the same length, so that positions hold: the character that is longer in lower case (İ) loses its mark. */
 function inLowerCase(text: string): string {
   const lower = text.toLowerCase()
   return lower.length === text.length ? lower : Array.from(text, char => char.toLowerCase().slice(0, char.length)).join('')

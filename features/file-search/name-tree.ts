@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import fuzzysort, { type Prepared } from 'fuzzysort'
 import type { NameHit } from './contract.ts'
 import { canHold, heldAt, O_PATH } from './held.ts'
-import { IgnoreRules, isNamed, rulesAmong, VCS_DIRS } from './ignore-rules.ts'
+import { IgnoreRules, ignoreFiles, isNamed, rulesAmong, VCS_DIRS } from './ignore-rules.ts'
 
 /** Names of one tree; what lies deepest is left out first. */
 const MAX_NAMES = 200_000
@@ -186,7 +186,7 @@ export class NameTree {
   #sign(): string {
     const files = [...this.#folders.values()].flatMap(folder => folder.rules)
     for (let at = this.#root; ; at = dirname(at)) {
-      files.push(join(at, '.git', 'info', 'exclude'), join(at, '.gitignore'), join(at, '.ignore'), join(at, '.rgignore'))
+      files.push(join(at, '.git', 'info', 'exclude'), ...ignoreFiles.map(name => join(at, name)))
       if (dirname(at) === at) break
     }
     return files.map(file => signOf(file)).join()

@@ -1,6 +1,7 @@
 /** The thread that keeps the names of files: answers one query after the other. */
 import { parentPort } from 'node:worker_threads'
 import fuzzysort from 'fuzzysort'
+import { inOrder } from '../../kernel/index.ts'
 import { fuzzy, suggest } from './name-match.ts'
 import { NameTree } from './name-tree.ts'
 import type { NameQuery, NamesAnswer, NamesTask } from './names-task.ts'
@@ -43,9 +44,9 @@ async function filterOf({ include, exclude }: NameQuery): Promise<((path: string
 
 const port = parentPort
 if (port) {
-  let last: Promise<void> = Promise.resolve()
+  const queued = inOrder()
   port.on('message', ({ id, query }: NamesTask) => {
-    last = last.then(async () => {
+    void queued(async () => {
       try {
         port.postMessage({ id, ...(await answer(query)) } satisfies NamesAnswer)
       } catch (error) {

@@ -21,8 +21,8 @@ export async function rootAt(path: string): Promise<Root> {
 }
 
 /**
- * A search would find nothing. Throws PathMissing (40409) for what is no directory, PathDenied (40411) for one whose files nobody here may
- * look at.
+ * Refuses what a search could find nothing in. Throws PathMissing (40409) for what is no directory, PathDenied (40411) for one that this server
+ * may not look into.
  */
 export async function assertSearchable({ path, real }: Root): Promise<void> {
   await access(`${real}/.`, constants.R_OK | constants.X_OK).catch((cause: NodeJS.ErrnoException) => {
@@ -68,6 +68,6 @@ export async function workspaceDirectory(workspaces: Workspaces, given: string):
   if (!isAbsolute(given) || given.includes('\0')) return undefined
   const usable = await stat(given).catch(() => undefined) // nothing there
   if (!usable?.isDirectory()) return undefined
-  // A search for each key that is typed opens nothing: everybody would be told.
+  // Clients search with each key that is typed: a workspace that is known is not registered again, because everybody would be told of it.
   return ((await workspaces.get(workspaces.idOf(given))) ?? (await workspaces.register(given, async record => record))).root
 }

@@ -279,8 +279,9 @@ function matching(request: GrepRequest): string[] {
   if (request.glob !== undefined) args.push('--glob', request.glob)
   if (request.literal) args.push('--fixed-strings')
   // A glob would find ignored files, too; a type does not. What it cannot say is asked of the results.
-  for (const glob of endingGlobs(request.include)) args.push('--type-add', `wanted:${glob}`)
-  if (endingGlobs(request.include).length > 0) args.push('--type', 'wanted')
+  const endings = endingGlobs(request.include)
+  for (const glob of endings) args.push('--type-add', `wanted:${glob}`)
+  if (endings.length > 0) args.push('--type', 'wanted')
   for (const glob of request.exclude ?? []) args.push('--glob', `!${glob}`)
   args.push('--regexp', request.pattern, '--')
   return args

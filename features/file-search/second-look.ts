@@ -13,7 +13,7 @@ const HELD = 512
 let heldByAll = 0
 const atOnce = () => Math.max(LEAST, Math.min(MOST, HELD - heldByAll))
 
-export interface Held extends HeldFile {
+interface Held extends HeldFile {
   /** Relative to the root. */
   readonly path: string
 }

@@ -12,8 +12,8 @@ const PATIENCE_MS = 400
 const HEAP_MB = 128
 
 /**
- * Calls `found` for each such file, of the directory and of those above it that count, until what this answers is called. `reader`: who reads; git
- * is helped out of pipes, and hears of what has no end.
+ * Calls `found` for each such file below the directory, and in those above it whose files count, until the returned function is called. For the
+ * reader ripgrep that is each pipe and each endless file. For git it is endless files alone: pipes are opened for a moment, so that it reads on.
  */
 export function lookBehind(task: SpecialsTask, found: (kind: SpecialKind) => void): () => void {
   let worker: Worker | undefined
