@@ -1,17 +1,13 @@
 /** What stands beside the timeline of an agent, as it follows from its records: tasks, interactions, attachments, prompts, the todo list, modes. */
-import { agentSet, sentParts } from '../agent/index.ts'
-import { goalSet, goalTurn } from '../goals/index.ts'
+import { sentParts } from '../agent/index.ts'
 import { type CoreRecord, coreRecord, type HistoryRecord, isUserInput, sessionForked, type WirePart } from '../history/index.ts'
 import { interactionEnded, interactionRequested } from '../interactions/index.ts'
-import { noUsage, sumUsage } from '../llm/index.ts'
-import { permissionModeSet } from '../permissions/index.ts'
-import { planEntered, planLeft, planRevised } from '../plan/index.ts'
-import { swarmModeSet } from '../subagents/index.ts'
 import { taskBegun, taskEnded } from '../tasks/index.ts'
 import { todoRecord } from '../todo/index.ts'
 import { Budget } from './budget.ts'
 import { attachmentsOf, isShownInput, isShownInside, withoutBytes } from './input.ts'
 import { endOf, requestOf } from './interaction-view.ts'
+import { merged, metaChange, spending } from './meta.ts'
 import { phaseAfter } from './phase.ts'
 import type { Attachment, Interaction, Meta, MetaChange, Op, Prompt, Snapshot, Task, Todo } from './shapes.ts'
 import { subagentTask, taskOf } from './task-view.ts'
@@ -32,7 +28,6 @@ export interface SavedEntities {
   readonly sizes: readonly (readonly [string, number])[]
 }
 
-type Usage = NonNullable<NonNullable<NonNullable<Meta['agent']>['usage']>['total']>
 /** Bytes of requests, contents and outputs that are kept with the entities; of older ones only the head stays. */
 const keptBytes = 512 * 1024
 
@@ -202,12 +197,12 @@ export class Entities {
       case 'step.message':
       case 'step.end': {
         const step = `${record.turn_id}.${record.step}`
-        if (record.usage && this.#counted !== step) this.#spend(record.model ?? '', record.usage, true)
+        if (record.usage && this.#counted !== step) this.#merge(spending(this.meta, record.model ?? '', record.usage, true))
         if (record.usage) this.#counted = step
         break
       }
       case 'tokens.spent':
-        this.#spend(record.model, record.usage, false)
+        this.#merge(spending(this.meta, record.model, record.usage, false))
         break
       case 'context.compacted':
         if (record.result) this.#merge({ agent: { contextTokens: record.result.tokens_after } })
@@ -244,61 +239,16 @@ export class Entities {
       case todoRecord.type:
         if (todoRecord.is(record)) this.#setTodo({ todoId: 'todo', items: record.todos.map(item => ({ ...item })), updatedAt: at })
         break
-      case goalSet.type:
-        if (goalSet.is(record)) this.#goal(record.goal)
-        break
-      case goalTurn.type:
-        if (goalTurn.is(record) && record.goal) this.#goal(record.goal)
-        break
-      case planEntered.type:
-        this.#merge({ modes: { plan: {} } })
-        break
-      case planRevised.type:
-        if (planRevised.is(record)) this.#merge({ modes: { plan: { reviewPath: record.path, version: record.version } } })
-        break
-      case planLeft.type:
-        this.#merge({ modes: { plan: null } })
-        break
-      case swarmModeSet.type:
-        if (swarmModeSet.is(record)) this.#merge({ modes: { swarm: record.on ? { trigger: record.trigger } : null } })
-        break
-      case agentSet.type: {
-        if (!agentSet.is(record)) break
-        const { model, thinking } = record
-        this.#merge({
-          agent: { ...(model === undefined ? {} : { model }), ...(thinking === undefined ? {} : { thinkingEffort: thinking }) }
-        })
-        break
-      }
-      case permissionModeSet.type:
-        if (permissionModeSet.is(record)) this.#merge({ agent: { permission: record.mode } })
-        break
       case sessionForked.type:
         this.#forked(at)
         break
       default: {
+        const change = metaChange(record)
+        if (change) this.#merge(change)
         const task = subagentTask(record, this.tasks.values())
         if (task) this.#task(task)
       }
     }
-  }
-
-  #goal(goal: Parameters<typeof goalSet.of>[0]['goal']): void {
-    if (!goal) {
-      this.#merge({ goal: null })
-      return
-    }
-    const { objective, status, criterion, budget, usage } = goal
-    const budgetUsed = Object.values(usage).reduce((sum, { output }) => sum + output, 0)
-    this.#merge({
-      goal: {
-        objective,
-        status,
-        ...(criterion === undefined ? {} : { completionCriterion: criterion }),
-        budgetUsed,
-        ...(budget.tokens === undefined ? {} : { budgetLimit: budget.tokens })
-      }
-    })
   }
 
   /** What must not exist twice is over in a copy. */
@@ -312,18 +262,6 @@ export class Entities {
       this.prompts.delete(promptId)
       this.#contents.delete(promptId)
     }
-  }
-
-  #spend(model: string, usage: Usage, isStep: boolean): void {
-    const { byModel = {}, total, currentTurn } = this.meta.agent?.usage ?? {}
-    const inTurn = this.meta.activity === 'turn' ? sumUsage(currentTurn ?? noUsage, usage) : currentTurn
-    const spent = {
-      byModel: { ...byModel, [model]: sumUsage(byModel[model] ?? noUsage, usage) },
-      total: sumUsage(total ?? noUsage, usage),
-      ...(inTurn ? { currentTurn: inTurn } : {})
-    }
-    const contextTokens = usage.inputOther + usage.inputCacheRead + usage.inputCacheCreation + usage.output
-    this.#merge({ agent: { usage: spent, ...(isStep && contextTokens > 0 ? { contextTokens } : {}) } })
   }
 
   #setTodo(todo: Todo): void {
@@ -384,23 +322,6 @@ export class Entities {
       this.tasks.set(id, head)
       this.#ops.push({ op: 'task.upsert', task: head })
     }
-  }
-}
-
-/** Null clears, what is absent stays, the fields of `agent` are merged. */
-function merged(meta: Meta, change: MetaChange): Meta {
-  const { goal, modes, agent } = meta
-  const activity = change.activity ?? meta.activity
-  const plan = change.modes?.plan === undefined ? modes?.plan : (change.modes.plan ?? undefined)
-  const swarm = change.modes?.swarm === undefined ? modes?.swarm : (change.modes.swarm ?? undefined)
-  const nextGoal = change.goal === undefined ? goal : (change.goal ?? undefined)
-  const nextModes = { ...(plan ? { plan } : {}), ...(swarm ? { swarm } : {}) }
-  const nextAgent = change.agent ? { ...agent, ...change.agent } : agent
-  return {
-    ...(nextGoal ? { goal: nextGoal } : {}),
-    ...(plan || swarm ? { modes: nextModes } : {}),
-    ...(activity ? { activity } : {}),
-    ...(nextAgent ? { agent: nextAgent } : {})
   }
 }
 
