@@ -5,13 +5,13 @@
 import { type Logger, type LogPositions, yieldToLoop } from '../../kernel/index.ts'
 import { busyElsewhere } from '../sessions/index.ts'
 import { logId, protocolVersion, type WireLog } from './contract.ts'
-import { type HistoryRecord, lookersOf, looksAt, type StateSpec, type Tracked } from './define.ts'
+import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
 import { Held } from './held.ts'
-import { Live } from './live-state.ts'
 import { isMessage } from './message.ts'
 import { checkpoint, told } from './records.ts'
 import type { EventDraft, Written } from './service.ts'
-import { type Entry, readTail, type Saved } from './tail.ts'
+import { States } from './states.ts'
+import { type Entry, readTail } from './tail.ts'
 import { type Mark, Telling, type ToldUpTo } from './telling.ts'
 import { TellingOrder } from './telling-order.ts'
 
@@ -60,14 +60,7 @@ export interface Untold {
 export class AgentLog {
   readonly #ports: AgentLogPorts
   #telling: Telling
-  readonly #live = new Map<string, Live>()
-  /** The same, another list whenever one is added. */
-  #lives: readonly Live[] = []
-  readonly #lookers = lookersOf(() => this.#lives)
-  /** States of the last checkpoint that nobody has asked for. */
-  #saved = new Map<string, Saved>()
-  /** Records that were taken in and are not on disk yet, by write. */
-  #unwritten: (readonly HistoryRecord[])[] = []
+  readonly #states: States
   readonly #writes = new Set<Promise<unknown>>()
   readonly #order = new TellingOrder()
   readonly #held: Held
@@ -84,7 +77,7 @@ export class AgentLog {
     this.#ports = ports
     this.#telling = new Telling(ports.given, ports.written, undefined)
     this.#held = new Held(ports)
-    for (const spec of ports.states) this.#add(new Live(spec))
+    this.#states = new States({ specs: ports.states, scan: range => this.scan(range), end: () => this.#end, logger: ports.logger })
   }
 
   /** Where the records on disk end. */
@@ -128,21 +121,18 @@ export class AgentLog {
    * A state that follows from the records, kept up to date from now on. With `from` it is computed from the records there, and in no
    * checkpoint.
    */
-  async track<S>(spec: StateSpec<S>, from?: () => number): Promise<Tracked<S>> {
-    const known = this.#live.get(spec.name)
-    if (known) return known.seen as Tracked<S> // one spec per name
-    await this.#catchUp(new Live(spec as StateSpec<unknown>, from))
-    return this.#live.get(spec.name)?.seen as Tracked<S>
+  track<S>(spec: StateSpec<S>, from?: () => number): Promise<Tracked<S>> {
+    return this.#states.track(spec, from)
   }
 
   /** A state that is kept up to date already. */
   tracked<S>(spec: StateSpec<S>): S | undefined {
-    return this.#live.get(spec.name)?.seen.value as S | undefined // one spec per name
+    return this.#states.tracked(spec)
   }
 
   /** The lowest number of a message from which on all states can be taken back. */
   get floor(): number {
-    return Math.max(0, ...[...this.#live.values()].map(live => live.floor))
+    return this.#states.floor
   }
 
   scan(range: { from?: number; to?: number; reverse?: boolean }): AsyncIterable<Entry> {
@@ -169,16 +159,15 @@ export class AgentLog {
     const head = this.#head()
     const batch: HistoryRecord[] = []
     const drafts: (readonly EventDraft[])[] = []
-    const first = this.#live.get(this.#ports.states[0]?.name ?? '')
     for (const record of [...head, ...records]) {
       const stamped = this.#stamped(record)
       batch.push(stamped)
-      drafts.push(this.#draft(stamped, first?.value))
-      for (const live of this.#lookers(stamped)) this.#take(live, stamped)
+      drafts.push(this.#draft(stamped, this.#states.first))
+      this.#states.take(stamped)
     }
     const telling = this.#telling.begin()
     const turn = this.#order.begin()
-    this.#unwritten.push(batch)
+    this.#states.writing(batch)
     const write = this.#ports.log.append(logId, ...(batch as { type: string }[]))
     this.#writes.add(write)
     let places: LogPositions
@@ -188,13 +177,14 @@ export class AgentLog {
       this.#telling.drop(telling)
       this.#order.speak(turn)
       this.#doubtful = true
-      this.#forget(batch, write)
+      this.#writes.delete(write)
+      this.#states.refused(batch)
       await this.#reread()
       throw error
     }
     const { at, end } = places
-    this.#located(batch, places)
-    this.#forget(batch, write)
+    this.#written(batch, places)
+    this.#writes.delete(write)
     if (this.#rereading) {
       for (const [index, place] of at.entries()) {
         this.#redrafts.set(place, events => {
@@ -246,33 +236,15 @@ export class AgentLog {
     }
   }
 
-  #add(live: Live): void {
-    this.#live.set(live.spec.name, live)
-    this.#lives = [...this.#live.values()]
-  }
-
-  #take(live: { readonly spec: StateSpec<unknown>; value: unknown }, record: HistoryRecord, at?: number): void {
-    try {
-      if (looksAt(live.spec, record)) live.value = live.spec.reduce(live.value, record)
-      if (at !== undefined) live.spec.located?.(live.value, record, at)
-    } catch (err) {
-      this.#ports.logger.error({ err, type: record.type, state: live.spec.name }, 'a state could not take a record in')
-    }
-  }
-
   /** The batch is on disk. */
-  #located(batch: readonly HistoryRecord[], { at, end }: LogPositions): void {
+  #written(batch: readonly HistoryRecord[], places: LogPositions): void {
+    const { at, end } = places
     for (const [index, record] of batch.entries()) {
       const place = at[index] ?? end
       if (checkpoint.is(record)) this.#checkpointed(place, (at[index + 1] ?? end) - place)
-      for (const { spec, value } of this.#live.values()) spec.located?.(value, record, place)
     }
+    this.#states.written(batch, places)
     this.#end = end
-  }
-
-  #forget(batch: readonly HistoryRecord[], write: Promise<unknown>): void {
-    this.#writes.delete(write)
-    this.#unwritten = this.#unwritten.filter(each => each !== batch)
   }
 
   /** What goes before the next records: the beginning of the journal, or how far it was told, or a checkpoint. */
@@ -295,14 +267,8 @@ export class AgentLog {
   }
 
   #checkpoint(): HistoryRecord {
-    const states: Record<string, Saved> = Object.fromEntries(this.#saved)
-    for (const { spec, from, value } of this.#live.values()) {
-      const saved = from ? undefined : spec.save ? spec.save(value) : value
-      // A copy: the records that follow in the same write change the states.
-      if (saved !== undefined) states[spec.name] = { version: spec.version, at: this.#end, value: structuredClone(saved) }
-    }
     const { seq, epoch } = this.#telling.last ?? {}
-    return checkpoint.of({ states, ...(seq === undefined || epoch === undefined ? {} : { told: { seq, epoch } }) })
+    return checkpoint.of({ states: this.#states.save(), ...(seq === undefined || epoch === undefined ? {} : { told: { seq, epoch } }) })
   }
 
   #checkpointed(at: number, size: number): void {
@@ -313,16 +279,8 @@ export class AgentLog {
   /** All states anew, from the last checkpoint on; they change in one go, at the end. */
   async #load(): Promise<{ told: ToldUpTo | undefined; events: EventDraft[] }> {
     const tail = await readTail(range => this.scan(range), this.#ports.states[0], this.#ports.given)
-    this.#saved = tail.saved
     this.#checkpointed(tail.checkpoint.at, tail.checkpoint.size)
-    // Those that the checkpoint does not have, or not up to it, read what they lack afterwards.
-    const fresh: { spec: StateSpec<unknown>; value: unknown }[] = []
-    for (const { name } of this.#ports.states) {
-      const restored = this.#restored((this.#live.get(name) as Live).spec, tail.from)
-      if (restored) fresh.push(restored)
-      const others = yieldToLoop() // behind a long history each is large
-      if (others) await others
-    }
+    const fresh = await this.#states.restore(tail.saved, tail.from)
     const drafts: (readonly EventDraft[])[] = []
     let end = tail.from
     const take = ({ value, at, next }: Entry) => {
@@ -333,7 +291,7 @@ export class AgentLog {
         redraft?.(events)
         if (untold) drafts.push(events)
       }
-      for (const each of fresh) this.#take(each, value, at)
+      for (const each of fresh) this.#states.takeInto(each, value, at)
       end = next
     }
     for await (const entry of tail.entries ?? this.scan({ from: tail.from })) {
@@ -343,40 +301,8 @@ export class AgentLog {
     }
     this.#end = end
     this.#started = end > 0
-    for (const { spec, value } of fresh) (this.#live.get(spec.name) as Live).value = value
-    for (const live of this.#live.values()) if (!fresh.some(each => each.spec === live.spec)) await this.#catchUp(live)
+    await this.#states.replace(fresh)
     return { told: tail.told, events: drafts.flat() }
-  }
-
-  /** A state as the checkpoint at `at` (or the beginning of the journal) has it. */
-  #restored(spec: StateSpec<unknown>, at: number): { spec: StateSpec<unknown>; value: unknown } | undefined {
-    const saved = this.#saved.get(spec.name)
-    if (at === 0) return { spec, value: spec.initial() }
-    if (saved?.version !== spec.version || saved.at !== at) return undefined
-    this.#saved.delete(spec.name)
-    const value = loaded(spec, saved)
-    return value === undefined ? undefined : { spec, value }
-  }
-
-  /** Reads what a state has not taken in, until it agrees with the end of the journal. */
-  async #catchUp(live: Live): Promise<void> {
-    const { spec, from } = live
-    const saved = from ? undefined : this.#saved.get(spec.name)
-    const known = saved?.version === spec.version ? loaded(spec, saved) : undefined
-    const fresh = { spec, value: known ?? spec.initial() }
-    for (let at = from?.() ?? (known === undefined ? undefined : saved?.at) ?? 0; at < this.#end; ) {
-      const to = this.#end
-      for await (const entry of this.scan({ from: at, to })) {
-        this.#take(fresh, entry.value, entry.at)
-        await yieldToLoop()
-      }
-      at = to
-    }
-    for (const batch of this.#unwritten) for (const record of batch) this.#take(fresh, record)
-    live.value = fresh.value
-    // In the same tick, so that no record comes in between; who asked at the same time gets the first one.
-    if (!this.#live.has(spec.name)) this.#add(live)
-    this.#saved.delete(spec.name)
   }
 
   /** Throws while the disk cannot be read: then the next write tries again. */
@@ -392,9 +318,4 @@ export class AgentLog {
     await this.#load()
     this.#doubtful = false
   }
-}
-
-/** A state of a checkpoint; undefined: it cannot be used. */
-function loaded(spec: StateSpec<unknown>, saved: Saved): unknown {
-  return spec.load ? spec.load(saved.value) : saved.value
 }
