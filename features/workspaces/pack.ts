@@ -16,7 +16,7 @@ import {
   workspaceUpdated
 } from './contract.ts'
 import { Latest } from './latest.ts'
-import { emptyRegistry, Registry } from './registry.ts'
+import { emptyRegistry, Registry, type Written } from './registry.ts'
 import { assertDirectory, workspaceId } from './root.ts'
 import { SessionCounter, WorkspaceMissing, type WorkspaceRecord, Workspaces } from './service.ts'
 import { emptyTrust, Trust } from './trust.ts'
@@ -38,17 +38,20 @@ export default definePack({
     const emitDeleted = ctx.event(workspaceDeleted)
     const time = () => ctx.now().toISOString()
 
-    async function toWire(records: readonly WorkspaceRecord[]): Promise<Workspace[]> {
-      const counts = await counter()?.counts()
-      const { ids } = await registry.view()
-      return records.map(record => {
-        let session_count = 0
-        for (const id of ids.get(record.id) ?? [record.id]) session_count += counts?.get(id) ?? 0
-        return { ...record, session_count }
-      })
+    type Counts = ReadonlyMap<string, number> | undefined
+    const toWire = ({ record, ids }: Written, counts: Counts): Workspace => {
+      let session_count = 0
+      for (const id of ids) session_count += counts?.get(id) ?? 0
+      return { ...record, session_count }
     }
-    async function announce(record: WorkspaceRecord, created: boolean): Promise<Workspace> {
-      const [workspace] = (await toWire([record])) as [Workspace]
+    /** What is registered is told, also where the disk does not say how many sessions it has. */
+    async function announce(written: Written, created: boolean): Promise<Workspace> {
+      const workspace = toWire(
+        written,
+        await counter()
+          ?.counts()
+          .catch(() => undefined)
+      )
       const emit = created ? emitCreated : emitUpdated
       emit({ ...workspace, workspace })
       return workspace
@@ -57,9 +60,10 @@ export default definePack({
       await assertDirectory(root, field)
       return await registry.register(root, name, time())
     }
+    const missing = (id: string) => new AppError(WorkspaceMissing, { message: `workspace ${id} not found` })
     async function known(id: string): Promise<WorkspaceRecord> {
       const record = await registry.get(id)
-      if (!record) throw new AppError(WorkspaceMissing, { message: `workspace ${id} not found` })
+      if (!record) throw missing(id)
       return record
     }
 
@@ -68,11 +72,11 @@ export default definePack({
       get: id => registry.get(id),
       aliases: async id => (await registry.view()).ids.get(id) ?? [id],
       register: async (root, use) => {
-        const { record, created } = await register(root, undefined, '')
+        const { created, ...written } = await register(root, undefined, '')
         try {
-          return await use(record)
+          return await use(written.record)
         } finally {
-          await announce(record, created)
+          await announce(written, created)
           await ctx.streams.flushed(globalStream) // what is told of the session behind it is of another journal
         }
       },
@@ -81,18 +85,23 @@ export default definePack({
       onTrustChange: listener => trust.onChange(listener)
     })
 
-    ctx.route(listWorkspaces, async () => ({ items: await toWire((await registry.view()).listed) }))
+    ctx.route(listWorkspaces, async () => {
+      const counts = await counter()?.counts()
+      const { listed, ids } = await registry.view()
+      return { items: listed.map(record => toWire({ record, ids: ids.get(record.id) ?? [record.id] }, counts)) }
+    })
     ctx.route(registerWorkspace, async ({ body: { root, name } }) => {
-      const { record, created } = await register(root, name, 'body.root')
-      return announce(record, created)
+      const { created, ...written } = await register(root, name, 'body.root')
+      return announce(written, created)
     })
     ctx.route(renameWorkspace, async ({ params: { workspace_id }, body: { name } }) => {
-      const record = await registry.rename(workspace_id, name)
-      return announce(record ?? (await known(workspace_id)), false)
+      const written = await registry.rename(workspace_id, name)
+      if (!written) throw missing(workspace_id)
+      return announce(written, false)
     })
     ctx.route(deleteWorkspace, async ({ params: { workspace_id } }) => {
       const removed = await registry.remove(workspace_id)
-      if (!removed) throw new AppError(WorkspaceMissing, { message: `workspace ${workspace_id} not found` })
+      if (!removed) throw missing(workspace_id)
       for (const id of removed.ids) await trust.set(id, false, time())
       emitDeleted({ workspace_id, root: removed.record.root })
       return { deleted: true as const }

@@ -16,6 +16,12 @@ interface View {
   readonly ids: ReadonlyMap<string, readonly string[]>
 }
 
+/** A row that is on disk, with every id of its root: nobody has to read it back. */
+export interface Written {
+  readonly record: WorkspaceRecord
+  readonly ids: readonly string[]
+}
+
 export class Registry {
   readonly #file: Latest<RegistryFile>
   /** Of the content that was looked at last. */
@@ -37,11 +43,7 @@ export class Registry {
   }
 
   /** Adds the root, or refreshes `last_opened_at` of the row it has. */
-  async register(
-    root: string,
-    name: string | undefined,
-    at: string
-  ): Promise<{ readonly record: WorkspaceRecord; readonly created: boolean }> {
+  async register(root: string, name: string | undefined, at: string): Promise<Written & { readonly created: boolean }> {
     let id = workspaceId(root)
     let created = false
     const file = await this.#file.update(current => {
@@ -56,16 +58,16 @@ export class Registry {
         deleted_workspace_ids: current.deleted_workspace_ids.filter(deleted => deleted !== id)
       }
     })
-    return { record: recordOf(file.workspaces, id)!, created }
+    return { ...writtenOf(file.workspaces, id)!, created }
   }
 
   /** Undefined when nobody has the id. */
-  async rename(id: string, name: string): Promise<WorkspaceRecord | undefined> {
+  async rename(id: string, name: string): Promise<Written | undefined> {
     const file = await this.#file.update(current => {
       if (!Object.hasOwn(current.workspaces, id)) return current
       return { ...current, workspaces: { ...current.workspaces, [id]: { ...current.workspaces[id]!, name } } }
     })
-    return recordOf(file.workspaces, id)
+    return writtenOf(file.workspaces, id)
   }
 
   /** Takes out every row with the root of this id; answers the row and the ids that went. Undefined when nobody has the id. */
@@ -89,6 +91,11 @@ export class Registry {
 function recordOf(rows: Rows, id: string): WorkspaceRecord | undefined {
   const row = Object.hasOwn(rows, id) ? rows[id] : undefined
   return row && { id, root: row.root, name: row.name, created_at: row.created_at, last_opened_at: row.last_opened_at }
+}
+
+function writtenOf(rows: Rows, id: string): Written | undefined {
+  const record = recordOf(rows, id)
+  return record && { record, ids: viewOf(rows).ids.get(id) ?? [id] }
 }
 
 function viewOf(rows: Rows): View {

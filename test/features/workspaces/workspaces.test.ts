@@ -99,6 +99,21 @@ test('roots that are registered and renamed at once are each answered and listed
   for (const row of rows) assert.deepEqual(row, { id: row?.id, ...file.workspaces[row?.id ?? ''], session_count: 0 })
 })
 
+test('a registration that is on disk is answered and told, also where nothing can be read right behind it', async t => {
+  const root = await project()
+  const home = await freshDir()
+  const file = join(home, 'workspaces.json')
+  const counts = async () => {
+    await rm(file)
+    await symlink(file, file)
+    throw new Error('no counts')
+  }
+  const { call, events } = await startTestKernel(t, { home, packs: [stub(SessionCounter, { counts }), workspaces] })
+  const { code, data } = await call(registerWorkspace, { body: { root } })
+  assert.deepEqual([code, data.root, data.session_count], [0, root, 0])
+  assert.equal(events.filter(event => event.type === workspaceCreated.type).length, 1)
+})
+
 test('a relative root answers 40001, a missing one and a file 40409', async t => {
   const root = await project()
   const { call } = await startTestKernel(t, { packs: [workspaces] })
