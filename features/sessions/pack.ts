@@ -150,7 +150,7 @@ export default definePack({
         const state = copiedState(source.state, newSessionId(), copy, ctx.now()) // as it is now: what comes from here on is not copied
         await rules.assertAllowed()
         await catalog.createFilled(state, fill)
-        return events.created(await table.load(state.id))
+        return events.created(await table.begin(state))
       },
       allLoaded: () => table.all(),
       async newestLoaded() {

@@ -216,7 +216,28 @@ export class SessionTable {
 
   /** Makes a session: its lock, its state on disk, then as one that is loaded. Nothing of it is shown when that fails. */
   create(state: SessionState): Promise<LiveSession> {
-    return this.#loads(state.id, this.#create(state))
+    return this.#loads(state.id, this.#made(state, this.#create(state)))
+  }
+
+  /** Loads a session whose directory was made just now. Nothing of it stays when that fails. */
+  begin(state: SessionState): Promise<LiveSession> {
+    return this.#made(state, this.load(state.id))
+  }
+
+  /** Whoever made it hears that there is none. */
+  async #made(state: SessionState, opening: Promise<LiveSession>): Promise<LiveSession> {
+    try {
+      return await opening
+    } catch (error) {
+      if (error instanceof SessionMoved) throw error
+      const { catalog, streams } = this.#ports
+      const removed = await takeAway(catalog.dir(state), state.id).catch(() => undefined) // nothing is there, or the disk takes no change
+      if (removed !== undefined) {
+        catalog.forget(state.id)
+        await discard(removed, state.id, streams).catch(() => undefined) // the next start discards the rest
+      }
+      throw error
+    }
   }
 
   async #create(state: SessionState): Promise<LiveSession> {

@@ -36,6 +36,7 @@ async function start(t: TestContextLike) {
   return {
     kernel,
     session,
+    sessions: services.sessions!,
     profile: async (body: { title?: string; metadata?: Record<string, unknown> }) => (await call(updateProfile, { params, body })).code,
     archive: async () => (await call(archiveSession, { params })).code,
     restore: async () => (await call(restoreSession, { params })).code,
@@ -145,4 +146,15 @@ test('a session that the disk does not tell of is refused while it is so, and is
   t.mock.restoreAll()
   syncBuiltinESMExports()
   assert.equal(await asked(), 0)
+})
+
+test('a copy that cannot be opened is refused, and there is none', async t => {
+  const { session, sessions } = await start(t)
+  const copied = sessions.copy(session, { title: 'copy' }, async dir => void (await mkdir(join(dir, 'lock', 'x'), { recursive: true })))
+  await assert.rejects(copied, { code: 50003 })
+  assert.deepEqual(
+    (await sessions.list()).map(({ title }) => title),
+    ['old']
+  )
+  assert.deepEqual(await readdir(join(session.dir, '..')), [session.id])
 })
