@@ -1,13 +1,21 @@
-/** What is there, whoever makes and deletes it meanwhile. */
+/** What is there, whoever makes and deletes it meanwhile. All throw where the disk does not say: that is not "nothing". */
 import { readdirSync, type Stats, statSync } from 'node:fs'
+
+/** None yet, or it went while we looked; no permission, a loop of links: nothing to be seen. */
+const nothing = /^(ENOENT|ENOTDIR|EACCES|EPERM|ELOOP|ENAMETOOLONG)$/
+
+function seen<T>(look: () => T, otherwise: T): T {
+  try {
+    return look()
+  } catch (error) {
+    if (nothing.test((error as NodeJS.ErrnoException).code ?? '')) return otherwise
+    throw error
+  }
+}
 
 /** What is at a path, behind links; undefined also for a loop of them. */
 export function statsAt(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false })
-  } catch {
-    return undefined // nothing to be seen
-  }
+  return seen(() => statSync(path, { throwIfNoEntry: false }), undefined)
 }
 
 /** Undefined for what is no file: reading a pipe would wait for somebody who writes into it. */
@@ -20,9 +28,5 @@ export const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry:
 
 /** Names in a directory, without hidden ones. */
 export function names(dir: string): string[] {
-  try {
-    return readdirSync(dir).filter(name => !name.startsWith('.'))
-  } catch {
-    return [] // none yet, or it went while we looked
-  }
+  return seen(() => readdirSync(dir).filter(name => !name.startsWith('.')), [])
 }

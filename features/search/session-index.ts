@@ -87,14 +87,23 @@ export class SessionIndex {
   }
 
   #workspaceOf(id: string): string | undefined {
-    return names(this.#root).find(workspace => statsAt(join(this.#root, workspace, id))?.isDirectory())
+    try {
+      return names(this.#root).find(workspace => statsAt(join(this.#root, workspace, id))?.isDirectory())
+    } catch {
+      return undefined // the next look at all of them says why
+    }
   }
 
   async #lookAtAll(): Promise<void> {
     this.lookedAt = performance.now()
     const there = new Map<string, string>()
-    for (const workspace_id of names(this.#root)) for (const id of names(join(this.#root, workspace_id))) there.set(id, workspace_id)
-    for (const id of [...this.#entries.keys()]) if (!there.has(id)) await this.#drop(id)
+    let unseen: string | undefined
+    try {
+      for (const workspace_id of names(this.#root)) for (const id of names(join(this.#root, workspace_id))) there.set(id, workspace_id)
+    } catch (error) {
+      unseen = `sessions could not be looked for: ${(error as NodeJS.ErrnoException).code}` // what was there may be there
+    }
+    if (!unseen) for (const id of [...this.#entries.keys()]) if (!there.has(id)) await this.#drop(id)
     const ids = [...there.keys()]
     if (!this.built) {
       for (const id of ids) this.#entry(there.get(id) as string, id)
@@ -102,9 +111,10 @@ export class SessionIndex {
       ids.sort((a, b) => (times.get(b) as number) - (times.get(a) as number)) // should not all fit, the newest are there
     }
     for (const id of ids) await this.#read(there.get(id) as string, id, false)
-    if (![...this.#entries.values()].some(({ failed }) => failed)) this.degraded = undefined
+    if (![...this.#entries.values()].some(({ failed }) => failed)) this.degraded = unseen
     if (this.corpus.full) this.degraded = 'there are more documents than can be indexed'
-    if (!this.built && this.writes) await this.#sweep()
+    if (unseen) return
+    if (!this.built && this.writes) await this.#sweep().catch(() => undefined) // the next server tries again
     this.built = true
     if (this.corpus.isSparse) await this.#renumber()
   }
@@ -122,16 +132,16 @@ export class SessionIndex {
   async #read(workspace_id: string, id: string, whole: boolean): Promise<void> {
     await this.others()
     const dir = this.#entries.get(id)?.dir ?? join(this.#root, workspace_id, id)
-    const stats = fileAt(join(dir, 'state.json'))
-    if (!stats && !statsAt(dir)) {
-      await this.#drop(id)
-      return
-    }
-    const entry = this.#entry(workspace_id, id)
     try {
+      const stats = fileAt(join(dir, 'state.json'))
+      if (!stats && !statsAt(dir)) {
+        await this.#drop(id)
+        return
+      }
+      const entry = this.#entry(workspace_id, id)
       await entry.read(stats?.mtimeMs, whole)
     } catch (error) {
-      entry.failed = true
+      this.#entry(workspace_id, id).failed = true
       this.degraded = `session ${id} could not be read: ${(error as NodeJS.ErrnoException).code ?? 'damaged'}`
     }
   }
@@ -171,6 +181,12 @@ export class SessionIndex {
   }
 }
 
-const modifiedAt = (file: string) => statsAt(file)?.mtimeMs ?? 0
+function modifiedAt(file: string): number {
+  try {
+    return statsAt(file)?.mtimeMs ?? 0
+  } catch {
+    return 0 // whoever reads it says so
+  }
+}
 
 const newGeneration = () => Math.random().toString(36).slice(2, 12)

@@ -1,6 +1,8 @@
 /** The index of a home that is written by hand: what it keeps on disk, takes over and builds anew. */
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { SessionIndex } from '../../../features/search/session-index.ts'
@@ -72,3 +74,22 @@ test('an index of which most is gone is built anew without it, and tokens of pag
   await index.look()
   assert.deepEqual(texts(index), ['one', 'two'])
 })
+
+for (const call of ['readdirSync', 'statSync'] as const)
+  test(`what the disk does not tell of (${call}) is not gone from the index, which says so`, async t => {
+    const { open, texts } = await home()
+    const index = await open()
+    const { generation } = index
+    t.mock.method(fs, call, () => {
+      throw Object.assign(new Error('i/o error'), { code: 'EIO' })
+    })
+    syncBuiltinESMExports()
+    t.after(() => syncBuiltinESMExports())
+    await index.look()
+    assert.match(index.degraded ?? '', /could not be (looked for|read): EIO$/)
+    assert.deepEqual(texts(index), ['one'])
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+    await index.look()
+    assert.deepEqual([texts(index), index.degraded, index.generation], [['one'], undefined, generation])
+  })
