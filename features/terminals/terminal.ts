@@ -29,14 +29,21 @@ export interface TerminalOptions {
   readonly over: () => void
 }
 
-/** What starts shells. Throws RuntimeUnavailable (40926) where the optional package is missing. */
+/** What starts shells. It, and a start, throw RuntimeUnavailable (40926) where the optional package, or a pseudo terminal, is missing. */
 export async function terminalStarter(): Promise<(options: TerminalOptions) => Terminal> {
   const { spawn } = await import('node-pty').catch((cause: unknown) => {
     throw new AppError(RuntimeUnavailable, { message: 'no terminals here: the optional package node-pty could not be loaded', cause })
   })
   return options => {
     const { shell, cwd, cols, rows } = options
-    return new Terminal(spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env) }), options)
+    const forked = () => {
+      try {
+        return spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env) })
+      } catch (cause) {
+        throw new AppError(RuntimeUnavailable, { message: 'the system gives no pseudo terminal: too many are open, or it has none', cause })
+      }
+    }
+    return new Terminal(forked(), options)
   }
 }
 

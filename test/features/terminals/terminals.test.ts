@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { IPty } from 'node-pty'
@@ -249,6 +250,17 @@ test('for a user who may not log in, as services have one, a terminal runs a she
   const { call, params } = await start(t)
   const { code, data } = await call(createTerminal, { params, body: bodyOf({}) })
   assert.deepEqual([code, data?.shell], [0, '/bin/sh'])
+})
+
+test('where the system gives no pseudo terminal, that is said', async t => {
+  const { call, params } = await start(t)
+  const { loadNativeModule } = createRequire(import.meta.url)('node-pty/lib/utils')
+  t.mock.method(loadNativeModule('pty').module, 'fork', () => {
+    throw new Error('forkpty(3) failed.')
+  })
+  const { code, msg } = await call(createTerminal, { params, body: bodyOf({}) })
+  assert.equal(code, 40926)
+  assert.match(msg, /no pseudo terminal/)
 })
 
 test('this machine is the only runtime of a session', async t => {
