@@ -60,9 +60,9 @@ export async function fillIn(server: string, { message, requestedSchema }: Form,
     const again: typeof open = []
     for (const [at, each] of now.entries()) {
       const text = answer.answers[asked[at]?.question ?? '']
-      const free = choicesOf(each.field) === undefined
-      if (free && text === decline) return { action: 'decline' }
-      if (free && text === cancel) return { action: 'cancel' }
+      const isChoice = choicesOf(each.field)?.some(({ label }) => label === text)
+      if (!isChoice && text === decline) return { action: 'decline' }
+      if (!isChoice && text === cancel) return { action: 'cancel' }
       if (text === undefined || text === skip) {
         if (each.needed) return { action: 'decline' }
         continue
@@ -101,8 +101,11 @@ function bounds({ type, minimum, maximum }: Field): string {
   return ` (${type === 'integer' ? 'a whole number' : 'a number'}${range === '' ? '' : ` ${range}`})`
 }
 
+/** What a field may be, by what the user chooses from. */
+type Choices = readonly { readonly label: string; readonly value: Value }[]
+
 /** Undefined: any text. */
-function choicesOf(field: Field): readonly { readonly label: string; readonly value: Value }[] | undefined {
+function choicesOf(field: Field): Choices | undefined {
   if (field.type === 'boolean')
     return [
       { label: yes, value: true },
@@ -116,15 +119,25 @@ function choicesOf(field: Field): readonly { readonly label: string; readonly va
 /** Undefined: it does not fit. */
 function valueIn(field: Field, text: string): Value | undefined {
   const choices = choicesOf(field)
-  const chosen = (label: string) => choices?.find(each => each.label === label || each.value === label)?.value
-  if (field.type === 'array') {
-    const values = text.split(', ').map(chosen)
-    return values.includes(undefined) ? undefined : (values as string[])
-  }
-  if (choices) return chosen(text)
+  if (field.type === 'array') return chosenIn(text, choices ?? [])
+  if (choices) return choices.find(({ label, value }) => label === text || value === text)?.value
   if (field.type !== 'number' && field.type !== 'integer') return text
   const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = field
   const value = text.trim() === '' ? Number.NaN : Number(text)
   const fits = Number.isFinite(value) && value >= minimum && value <= maximum && (field.type === 'number' || Number.isInteger(value))
   return fits ? value : undefined
+}
+
+/** The values of an answer that lists choices, by label or value, with commas between them; a choice may have commas itself. */
+function chosenIn(text: string, choices: Choices): string[] | undefined {
+  const names = choices.flatMap(({ label, value }) => [label, String(value)].map(name => ({ name, value: String(value) })))
+  names.sort((a, b) => b.name.length - a.name.length) // the longest one that fits is meant
+  const values: string[] = []
+  for (let rest = text; ; ) {
+    const found = names.find(({ name }) => rest === name || rest.startsWith(`${name}, `))
+    if (!found) return undefined
+    values.push(found.value)
+    if (rest === found.name) return values
+    rest = rest.slice(found.name.length + 2)
+  }
 }
