@@ -1,4 +1,5 @@
 /** The scheduled prompts of one session: made, deleted, fired; each fire is told to the agent once. */
+import { inOrder } from '../../kernel/index.ts'
 import type { Agent } from '../agent/index.ts'
 import { asData, type History, type Tracked } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -26,7 +27,7 @@ export class CronTable {
   readonly #state: Tracked<CronState>
   readonly #ports: TablePorts
   /** One after the other, so that they can be counted. */
-  #creating: Promise<unknown> = Promise.resolve()
+  readonly #inOrder = inOrder()
 
   private constructor(agent: AgentHost, history: History, state: Tracked<CronState>, ports: TablePorts) {
     this.agent = agent
@@ -50,9 +51,7 @@ export class CronTable {
 
   /** On record when it resolves; undefined: there are as many as may be. */
   create(given: Pick<Job, 'cron' | 'prompt' | 'recurring'>): Promise<Job | undefined> {
-    const made = this.#creating.then(() => this.#create(given))
-    this.#creating = made.catch(() => undefined) // the caller hears of it
-    return made
+    return this.#inOrder(() => this.#create(given))
   }
 
   async #create(given: Pick<Job, 'cron' | 'prompt' | 'recurring'>): Promise<Job | undefined> {

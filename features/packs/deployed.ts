@@ -1,6 +1,6 @@
 /** Makes the packs of a running server those of its configuration: what differs from what was applied last comes, goes, or is swapped. */
 import { isDeepStrictEqual } from 'node:util'
-import { AppError, type PackChange, type PackControl } from '../../kernel/index.ts'
+import { AppError, inOrder, type PackChange, type PackControl } from '../../kernel/index.ts'
 import { DeploymentFaulty, PackHeld, PackUnusable } from './contract.ts'
 import type { Deployment, PackSource } from './source.ts'
 
@@ -16,7 +16,7 @@ export class Deployed {
   readonly #source: PackSource | undefined
   readonly #self: string
   #last: Deployment | undefined
-  #queue: Promise<unknown> = Promise.resolve()
+  readonly #inOrder = inOrder()
 
   /** `self`: the pack that asks; it goes last and is not waited for. */
   constructor(control: PackControl, source: PackSource | undefined, self: string) {
@@ -33,12 +33,12 @@ export class Deployed {
 
   /** One change after the other. Throws DeploymentFaulty or PackHeld, having changed nothing. */
   refresh(): Promise<Change> {
-    return this.#next(() => this.#refresh())
+    return this.#inOrder(() => this.#refresh())
   }
 
   /** Unloads and loads a pack, its file read anew. Throws PackUnusable when what was read cannot take the place of an active one, which goes on. */
   reload(name: string): Promise<void> {
-    return this.#next(async () => {
+    return this.#inOrder(async () => {
       const runs = this.#control.list().some(report => report.name === name && report.state === 'Active')
       const found = await this.#source?.reread(name, runs)
       if (runs && found?.broken) {
@@ -49,12 +49,6 @@ export class Deployed {
       // What is there now is what the next refresh compares with.
       if (found && this.#last) this.#last = { ...this.#last, packs: this.#last.packs.map(pack => (pack.name === name ? found : pack)) }
     })
-  }
-
-  #next<T>(work: () => Promise<T>): Promise<T> {
-    const run = this.#queue.then(work)
-    this.#queue = run.catch(() => undefined)
-    return run
   }
 
   async #refresh(): Promise<Change> {

@@ -1,6 +1,7 @@
 /** The index of a home: follows the journals of its sessions, whoever writes them, and keeps what it read in a snapshot per session. */
 import { join } from 'node:path'
 import { setImmediate as yieldToLoop } from 'node:timers/promises'
+import { inOrder } from '../../kernel/index.ts'
 import { Corpus, type Document } from './corpus.ts'
 import { IndexedSession } from './indexed-session.ts'
 import { fileAt, names, statsAt } from './looks.ts'
@@ -33,7 +34,7 @@ export class SessionIndex {
   degraded: string | undefined
   /** This process keeps the snapshots. */
   writes = false
-  #work: Promise<unknown> = Promise.resolve()
+  readonly #inOrder = inOrder()
   #looking: Promise<void> | undefined
   #sliceEnd = 0
 
@@ -61,7 +62,7 @@ export class SessionIndex {
 
   /** Looks at all sessions; single-flight. Resolves when what was on disk at the call before is in. */
   look(): Promise<void> {
-    this.#looking ??= this.#serially(() => this.#lookAtAll()).finally(() => {
+    this.#looking ??= this.#inOrder(() => this.#lookAtAll()).finally(() => {
       this.#looking = undefined
     })
     return this.#looking
@@ -69,7 +70,7 @@ export class SessionIndex {
 
   /** Looks at some sessions; `whole`: an archived one is read, too. */
   lookAt(sessions: readonly TouchedSession[], whole = false): Promise<void> {
-    return this.#serially(async () => {
+    return this.#inOrder(async () => {
       for (const { id, title, time } of sessions) {
         const workspace_id = this.#entries.get(id)?.workspace_id ?? this.#workspaceOf(id)
         if (workspace_id === undefined) continue
@@ -78,12 +79,6 @@ export class SessionIndex {
         if (entry && title !== undefined && time !== undefined) entry.setTitle(title, time)
       }
     })
-  }
-
-  #serially(work: () => Promise<void>): Promise<void> {
-    const done = this.#work.then(work)
-    this.#work = done.catch(() => undefined) // whoever asked for it hears
-    return done
   }
 
   #workspaceOf(id: string): string | undefined {
