@@ -2,7 +2,8 @@
  * Globs of permission rules and tool lists. Matching is linear in pattern times text, never exponential: the text comes from a model,
  * so no regular expression is built from it or run over it.
  */
-import { isAbsolute, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
+import { isInside } from './paths.ts'
 
 type Token = { readonly kind: 'char'; readonly char: string } | { readonly kind: 'any' | 'star' } | Class
 interface Class {
@@ -37,7 +38,7 @@ export function meansTool(entry: string, tool: string): boolean {
 export function matchPath(pattern: string, path: string, places: { readonly cwd: string; readonly home: string }): boolean {
   const forms = [path]
   const below = relative(places.cwd, path)
-  if (below !== '' && !below.startsWith('..') && !isAbsolute(below)) forms.push(below)
+  if (below !== '' && isInside(path, places.cwd)) forms.push(below)
   const full = pattern === '~' || pattern.startsWith('~/') ? join(places.home, pattern.slice(1)) : pattern.replace(/^\.\//, '')
   const fits = compilePathGlob(full.toLowerCase())
   return forms.some(form => fits(form.replaceAll('\\', '/').toLowerCase()))

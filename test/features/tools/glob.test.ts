@@ -25,6 +25,8 @@ test('a path glob knows segments, double stars, classes and braces, in every for
   assert.ok(fits('SRC/**/*.{ts,js}', '/srv/app/src/deep/a.JS'))
   assert.ok(fits('~/notes/[a-c].md', '/home/me/notes/b.md'))
   assert.ok(fits('/srv/**', '/srv/app/x'))
+  assert.ok(fits('..secret/*', '/srv/app/..secret/key'))
+  assert.ok(!fits('../other/*', '/srv/other/key'))
   assert.ok(!fits('src/*.ts', '/srv/app/src/deep/a.ts'))
   assert.ok(!fits('src/**', '/elsewhere/src/a.ts'))
 })
