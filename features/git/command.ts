@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { lstat, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { AppError, errorSpec, withStreams } from '../../kernel/index.ts'
+import { AppError, errorSpec, shellWord, withStreams } from '../../kernel/index.ts'
 import { lookBehind, runBehind, smallText } from '../file-search/index.ts'
 
 export const GitUnavailable = errorSpec('git_unavailable', 40908, 'git is not available here')
@@ -16,6 +16,8 @@ const PLAIN_BYTES = 256 * 1024
 
 /** Longer runs are ended. */
 const GIT_MS = 30_000
+/** Of what it says when it fails so much is looked at. */
+const SAID_CHARS = 4096
 
 export interface Repository {
   /** Directory in which git runs, links resolved. */
@@ -114,6 +116,12 @@ function environment(top: string, pairs: readonly (readonly [string, string])[])
   return env
 }
 
+function whyNot(said: string, top: string): string {
+  return said.includes('safe.directory')
+    ? `git works in repositories of other users when it is told so: git config --global --add safe.directory ${shellWord(top)}`
+    : 'git does not take this as a repository'
+}
+
 export interface Output {
   readonly text: string
   /** There was more than `bytes`. */
@@ -147,7 +155,7 @@ export function collect(
       spawn('git', ['--no-pager', ...args], {
         cwd,
         env,
-        stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'ignore'],
+        stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
         detached: true,
         windowsHide: true
       })
@@ -179,6 +187,10 @@ export function collect(
       chunks.push(chunk)
       if (size > bytes) stop()
     })
+    let said = ''
+    child.stderr!.on('data', (chunk: Buffer) => {
+      if (said.length < SAID_CHARS) said += chunk.toString('latin1')
+    })
     const over = (settle: () => void) => {
       clearTimeout(timer)
       endLook()
@@ -191,8 +203,7 @@ export function collect(
         const cut = size > bytes
         if (signal.aborted) reject(signal.reason)
         else if (refusal !== undefined) reject(new AppError(GitUnavailable, { message: refusal }))
-        else if (!cut && !codes.includes(code ?? -1))
-          reject(new AppError(GitUnavailable, { message: 'git does not take this as a repository' }))
+        else if (!cut && !codes.includes(code ?? -1)) reject(new AppError(GitUnavailable, { message: whyNot(said, top) }))
         else resolve({ text: Buffer.concat(chunks).subarray(0, bytes).toString('utf8'), cut })
       })
     )

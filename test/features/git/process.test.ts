@@ -103,6 +103,15 @@ test('without git, and with one that fails, the answer is 40908', async t => {
   assert.equal((await ask('git_status')).code, 40908)
 })
 
+test('a repository that git does not work in because another user owns it is told with the remedy', async t => {
+  const { ask, put, cwd } = await repository(t)
+  await put('a', '')
+  await standIn(t, 'echo "fatal: detected dubious ownership; git config --global --add safe.directory $PWD" >&2; exit 128')
+  const { code, msg } = await ask('git_status')
+  assert.equal(code, 40908)
+  assert.ok(msg.endsWith(`: git config --global --add safe.directory ${cwd}`), msg)
+})
+
 /** A cache over a program that answers with the number of its branch, and the directories of repositories. */
 async function cached(script: string, count: number) {
   const dir = await freshDir()
