@@ -1,6 +1,7 @@
 /** What git says about the files of a workspace. */
+import { access, constants } from 'node:fs/promises'
 import { join, posix, relative } from 'node:path'
-import { yieldToLoop } from '../../kernel/index.ts'
+import { isMissing, yieldToLoop } from '../../kernel/index.ts'
 import type { FileStatus } from '../fs/index.ts'
 import { collect, isUnavailable, type Repository, repositoryAt } from './command.ts'
 import { submodulesOf } from './submodules.ts'
@@ -143,8 +144,28 @@ function changeOf(letters: string): FileStatus {
   return letters.includes('A') ? 'added' : 'modified'
 }
 
-/** Lines added and removed since the last commit. */
-export async function lineCounts(repository: Repository, { tracked, unborn }: Status, signal: AbortSignal) {
+/** Lines added and removed since the last commit, without those of files that this user may not read. */
+export async function lineCounts(repository: Repository, status: Status, signal: AbortSignal) {
+  try {
+    return await countsOf(repository, status, signal)
+  } catch (error) {
+    if (!isUnavailable(error) || status.tracked.length > NAMED) throw error
+    // At the first file that it may not read git gives up.
+    const readable = await Promise.all(status.tracked.map(path => isReadable(join(repository.top, path))))
+    const tracked = status.tracked.filter((_, at) => readable[at])
+    if (tracked.length === status.tracked.length) throw error
+    return await countsOf(repository, { ...status, tracked }, signal)
+  }
+}
+
+/** What is not there is: git has no need to read it. */
+const isReadable = (path: string) =>
+  access(path, constants.R_OK).then(
+    () => true,
+    error => isMissing(error)
+  )
+
+async function countsOf(repository: Repository, { tracked, unborn }: Status, signal: AbortSignal) {
   if (tracked.length === 0) return { additions: 0, deletions: 0 }
   // Paths count from the root of the repository there, from the workspace here.
   const named = tracked.length <= NAMED ? tracked : ['.']

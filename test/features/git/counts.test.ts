@@ -1,6 +1,6 @@
 /** Statuses and lines of unusual changes, and diffs of unusual files. */
 import assert from 'node:assert/strict'
-import { chmod } from 'node:fs/promises'
+import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Json, repository } from './scene.ts'
@@ -33,6 +33,22 @@ test('a branch may be ahead and behind at once', async t => {
   commit()
   const { data } = await ask('git_status')
   assert.deepEqual([data.ahead, data.behind], [1, 2])
+})
+
+const isRoot = process.getuid?.() === 0
+test('a changed file that this user may not read has its status, and no lines', { skip: isRoot }, async t => {
+  const { ask, put, commit } = await repository(t)
+  const closed = await put('closed', 'one\n')
+  await put('open', 'one\n')
+  await put('removed', 'one\n')
+  commit()
+  await put('closed', 'one\ntwo\n')
+  await put('open', 'one\ntwo\n')
+  await rm(await put('removed'))
+  await chmod(closed, 0)
+  const { data } = await ask('git_status')
+  assert.deepEqual(data.entries, { closed: 'modified', open: 'modified', removed: 'deleted' })
+  assert.deepEqual([data.additions, data.deletions], [1, 1])
 })
 
 test('a path that is staged as deleted and there again is modified', async t => {
