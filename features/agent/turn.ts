@@ -34,8 +34,8 @@ interface TurnHost {
   readonly notices: Tracked<readonly Notice[]>
   /** Tells the agent's status: tokens were spent. */
   measured(): void
-  /** Records, again and again while the disk refuses; undefined when the agent was closed first. */
-  insist(records: readonly (CoreRecord | HistoryRecord)[]): Promise<Written | undefined>
+  /** Records, again and again while the disk refuses, what follows from what it holds; undefined when the agent was closed first. */
+  insist(records: () => readonly (CoreRecord | HistoryRecord)[]): Promise<Written | undefined>
   /** The turn takes nothing more: what was steered and not taken waits again. */
   ending(left: readonly QueuedPrompt[], taken: readonly QueuedPrompt[]): void
   /** The prompt is over for everyone: the agent must be free in the same tick. */
@@ -156,9 +156,13 @@ export class Turn implements TurnPorts {
     this.#agent.ending(this.steered.splice(0), this.consumed)
     const others = yieldToLoop() // many may end at once
     if (others) await others
-    const before = [...result.unsaved, ...this.#unsaved.splice(0)]
+    const own = this.#unsaved.splice(0)
     const end = { turn_id, result, prompt_ids, user_aborted: this.#userAborted, duration_ms: Math.round(duration) }
-    const written = await this.#agent.insist([...before, ...endRecords(end)])
+    let before: readonly (CoreRecord | HistoryRecord)[] = []
+    const written = await this.#agent.insist(() => {
+      before = [...this.#leftOpen(result), ...result.unsaved, ...own]
+      return [...before, ...endRecords(end)]
+    })
     if (!written) return
     this.outcome = outcome() // the last step has been counted
     written.tell(before.length)
@@ -189,6 +193,14 @@ export class Turn implements TurnPorts {
     deps.log.info(facts, failureLine(host, `attempt ${failed_attempt} of ${max_attempts} failed, the next one is in ${delay_ms} ms`, told))
     const loud = loudRetry({ failed_attempt, max_attempts, delay_ms, same }, deps.retryBaseMs)
     if (loud !== undefined) deps.operator.warn(facts, failureLine(host, loud, told))
+  }
+
+  /** Ends of calls that were believed to be on record when the disk refused the end of their step, and could not be read. */
+  #leftOpen({ reason, steps, unsaved }: TurnResult): readonly CoreRecord[] {
+    if (reason === 'completed' || unsaved.length === 0) return []
+    const ended = new Set(unsaved.flatMap(record => (record.type === 'tool.result' ? record.tool_call_id : [])))
+    const open = this.openCalls({ turn_id: this.turn_id, step: steps })
+    return open.filter(record => 'tool_call_id' in record && !ended.has(record.tool_call_id))
   }
 
   openCalls(at: StepAt): readonly CoreRecord[] {

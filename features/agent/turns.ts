@@ -113,7 +113,7 @@ export class Turns {
       return
     }
     const turn_id = this.nextId()
-    this.begin(turn_id, head, () => this.#insist(startRecords(turn_id, head, { waited: true })))
+    this.begin(turn_id, head, () => this.#insist(() => startRecords(turn_id, head, { waited: true })))
     if ('launched' in head) head.launched?.('running') // whoever was to be asked has left meanwhile
   }
 
@@ -131,7 +131,7 @@ export class Turns {
       const turn_id = this.nextId()
       const more = texts.map(({ event, text }) => hookResult(event, text, { turn_id }))
       await new Promise<void>(begun => {
-        this.begin(turn_id, item, () => this.#insist([...startRecords(turn_id, item, { waited: true }), ...more]), { begun })
+        this.begin(turn_id, item, () => this.#insist(() => [...startRecords(turn_id, item, { waited: true }), ...more]), { begun })
       })
       item.launched?.('running')
     }
@@ -163,7 +163,7 @@ export class Turns {
   /** The prompt is over without a turn; resolves when that is on record. */
   async block(item: QueuedPrompt, block: PromptRefusal): Promise<void> {
     const taken = this.queue.take([item.prompt_id])
-    const written = await this.#insist(blockedRecords(item, block))
+    const written = await this.#insist(() => blockedRecords(item, block))
     this.queue.forget(taken.map(({ prompt_id }) => prompt_id))
     written?.tell()
     item.launched?.('blocked')
@@ -286,11 +286,12 @@ export class Turns {
    * Records the begin or the end of a turn, again and again while the disk refuses: without it the agent can do nothing that counts, and
    * clients see it at work until then. Undefined when the agent was closed first; what is not on record, the next load makes up for.
    */
-  async #insist(records: readonly (CoreRecord | HistoryRecord)[]): Promise<Written | undefined> {
+  async #insist(records: () => readonly (CoreRecord | HistoryRecord)[]): Promise<Written | undefined> {
     const { host, history, deps } = this.#agent
     for (let attempt = 1; ; attempt++) {
       try {
-        return await history.write(...records)
+        await history.certain()
+        return await history.write(...records())
       } catch (err) {
         deps.log.error({ err, session_id: host.session.id, attempt }, 'the begin or the end of a turn could not be saved')
         await pause(backoff(attempt, deps.retryBaseMs), this.#closing.signal)

@@ -155,7 +155,7 @@ export class AgentLog {
    */
   async write(records: readonly HistoryRecord[]): Promise<Written> {
     if (!this.#ports.writable) throw busyElsewhere()
-    while (this.#doubtful) await this.#reread()
+    await this.certain()
     const head = this.#head()
     const batch: HistoryRecord[] = []
     const drafts: (readonly EventDraft[])[] = []
@@ -205,6 +205,11 @@ export class AgentLog {
         if (next === batch.length) this.#told(telling, end)
       }
     }
+  }
+
+  /** Resolves when the states are what the disk holds and what is on its way there; rejects while that cannot be read. */
+  async certain(): Promise<void> {
+    while (this.#doubtful) await this.#reread()
   }
 
   /** Puts on record how far events were told, so that the next opening need not look for them. */

@@ -139,6 +139,10 @@ export class AgentHistory implements History {
     return this.write(...records).then(written => written.tell())
   }
 
+  certain(): Promise<void> {
+    return this.#log.certain()
+  }
+
   write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written> {
     const given = records as HistoryRecord[] // core records are records
     const { media, writable } = this.#ports

@@ -256,8 +256,8 @@ for (const type of ['turn.started', 'turn.ended'] as const) {
     const history = historyOnDisk(records => {
       // The first turn begins with the acceptance of its prompt: if the disk refuses that, the prompt is refused.
       const accepts = records.some(record => record.type === 'prompt.accepted')
-      if (accepts || !records.some(record => record.type === type) || refused === 3) return
-      if (++refused === 3) thrice.open()
+      if (accepts || !records.some(record => record.type === type) || refused === 5) return
+      if (++refused === 5) thrice.open()
       throw new AppError(PersistenceFailed)
     })
     const agent = await startAgent(t, scriptedLlm('answer'), { history })
@@ -357,30 +357,37 @@ test('the last result of a step is one write with its end; those before it are t
   assert.deepEqual(order, ['tool.result', 'tool.result', 'turn.step.completed', 'turn.step.completed'])
 })
 
-test('a call whose result the disk refuses, and its step, have ended for clients, too, when it takes the end of the turn', async t => {
-  let full = false
-  let refused = 0
-  const history = historyOnDisk(records => {
-    full ||= records.some(record => record.type === 'tool.result')
-    if (!full || refused === 3) return
-    refused++
-    throw new AppError(PersistenceFailed)
-  })
-  const agent = await startAgent(t, scriptedLlm(toolCalls({ id: 'c1', name: 'Echo' })), { history, packs: [echoRunner()] })
-  await agent.prompt('go')
-  await agent.settled(1)
+for (const gone of [false, true])
+  test(`a call whose result the disk refuses${gone ? ', while it cannot be read either' : ''}, and its step, have ended for clients, too, when it takes the end of the turn`, async t => {
+    let full = false
+    let refused = 0
+    const refuse = () => {
+      if (!full || refused === 5) return
+      refused++
+      throw new AppError(PersistenceFailed)
+    }
+    const history = historyOnDisk(
+      records => {
+        full ||= records.some(record => record.type === 'tool.result')
+        refuse()
+      },
+      gone ? refuse : undefined
+    )
+    const agent = await startAgent(t, scriptedLlm(toolCalls({ id: 'c1', name: 'Echo' })), { history, packs: [echoRunner()] })
+    await agent.prompt('go')
+    await agent.settled(1)
 
-  const told = agent.events.filter(({ type }) => ['tool.result', 'turn.step.interrupted', 'turn.ended'].includes(type))
-  assert.deepEqual(
-    told.map(({ type }) => type),
-    ['tool.result', 'turn.step.interrupted', 'turn.ended']
-  )
-  const [result, step, turn] = told.map(({ payload }) => payload as Record<string, unknown>)
-  assert.deepEqual([result?.toolCallId, result?.isError, result?.synthetic], ['c1', true, true])
-  assert.deepEqual([step?.reason, turn?.reason], ['error', 'failed'])
-  const { items } = (await agent.call(listMessages, { params: { session_id: agent.session_id } })).data
-  assert.match(JSON.stringify(items), /"tool_call_id":"c1"/)
-})
+    const told = agent.events.filter(({ type }) => ['tool.result', 'turn.step.interrupted', 'turn.ended'].includes(type))
+    assert.deepEqual(
+      told.map(({ type }) => type),
+      ['tool.result', 'turn.step.interrupted', 'turn.ended']
+    )
+    const [result, step, turn] = told.map(({ payload }) => payload as Record<string, unknown>)
+    assert.deepEqual([result?.toolCallId, result?.isError, result?.synthetic], ['c1', true, true])
+    assert.deepEqual([step?.reason, turn?.reason], ['error', 'failed'])
+    const { items } = (await agent.call(listMessages, { params: { session_id: agent.session_id } })).data
+    assert.match(JSON.stringify(items), /"tool_call_id":"c1"/)
+  })
 
 test('a result that came last is on record although one before it was refused', async t => {
   let refuse = true

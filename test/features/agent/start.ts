@@ -167,14 +167,19 @@ function historyOn(logOf: Parameters<typeof historyOpener>[1]): Pack {
 }
 
 /** The history pack on a disk that asks `before` each time: what it waits for, the records wait for; what it throws, the disk refuses. */
-export function historyOnDisk(before: (records: readonly HistoryRecord[]) => Promise<void> | void): Pack {
+export function historyOnDisk(before: (records: readonly HistoryRecord[]) => Promise<void> | void, reading = () => {}): Pack {
   return historyOn(agent => {
     const log = agent.store(wireStore)
     const append: typeof log.append = async (id, ...records) => {
       await before(records as readonly HistoryRecord[])
       return await log.append(id, ...records)
     }
-    return new Proxy(log, { get: (target, key) => (key === 'append' ? append : Reflect.get(target, key).bind(target)) })
+    const scan: typeof log.scan = (...args) => {
+      reading()
+      return log.scan(...args)
+    }
+    const own: Partial<typeof log> = { append, scan }
+    return new Proxy(log, { get: (target, key) => Reflect.get(own, key) ?? Reflect.get(target, key).bind(target) })
   })
 }
 
