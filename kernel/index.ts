@@ -36,7 +36,7 @@ export {
   replaceFile
 } from './storage/files.ts'
 export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from './storage/lock.ts'
-export { foundAt, identityAt, lookAt, lookAtAll, realAt, stampAt, stampsAt } from './storage/look.ts'
+export { foundAt, identityAt, lookAt, lookAtAll, realAt, stampAt, stampsAt, ThisThread } from './storage/look.ts'
 export * from './storage/ports.ts'
 export { isAbandoned, ownProcess, type ProcessIdentity, processStart, stateOf, temporaryName } from './storage/process-life.ts'
 export * from './text.ts'

@@ -3,7 +3,7 @@
  * `/dev/stderr` or `/dev/stdout` fails there, though it works in every terminal.
  */
 import { execFile } from 'node:child_process'
-import { closeSync, constants, openSync } from 'node:fs'
+import { closeSync, constants, open as openLater } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
@@ -64,7 +64,7 @@ export class OutputPipes {
     try {
       await mkdir(this.#dir, { recursive: true, mode: 0o700 })
       await promisify(execFile)('mkfifo', ['-m', '600', ...paths], { timeout: makingMs, env: { PATH: process.env.PATH } })
-      for (const path of paths) this.#ready.push(opened(path))
+      await Promise.allSettled(paths.map(async path => this.#ready.push(await opened(path))))
     } catch {
       // no such program, a place without pipes, no descriptors left
     } finally {
@@ -73,10 +73,12 @@ export class OutputPipes {
   }
 }
 
-function opened(path: string): OutputPipe {
-  const read = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK) // else it waits for somebody who writes
+const open = promisify(openLater)
+
+async function opened(path: string): Promise<OutputPipe> {
+  const read = await open(path, constants.O_RDONLY | constants.O_NONBLOCK) // else it waits for somebody who writes
   try {
-    return { read, write: openSync(path, constants.O_WRONLY) }
+    return { read, write: await open(path, constants.O_WRONLY) }
   } catch (error) {
     closeSync(read)
     throw error

@@ -3,9 +3,9 @@
  * then each command's shell. The next start ends what a killed server left running.
  */
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { readdir, readFile, rm, stat } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Logger, ownProcess, type ProcessIdentity, processStart, stateOf } from '../../kernel/index.ts'
+import { type Logger, ownProcess, type ProcessIdentity, processStart, stateOf, ThisThread } from '../../kernel/index.ts'
 import { endStrays, findStrays, processIds } from './strays.ts'
 
 const PIPES = '.pipes'
@@ -19,6 +19,9 @@ export class CommandRecord {
   readonly #server: ProcessIdentity
   readonly #log: Logger
   readonly #running = new Set<string>()
+  readonly #here = new ThisThread()
+  /** What is written by another thread, in its order, because the disk is slow. */
+  #behind: Promise<void> | undefined
   #count = 0
 
   private constructor(dir: string, run: string, server: ProcessIdentity, log: Logger) {
@@ -44,10 +47,17 @@ export class CommandRecord {
   /** The mark for a command that is about to start; from here on the next server would look for it. */
   begin(): string {
     if (this.#running.size === 0) {
-      this.#write(() => {
-        mkdirSync(this.#dir, { recursive: true, mode: 0o700 })
-        writeFileSync(this.#file, `${JSON.stringify(this.#server)}\n`, { mode: 0o600 })
-      })
+      const line = `${JSON.stringify(this.#server)}\n`
+      this.#write(
+        () => {
+          mkdirSync(this.#dir, { recursive: true, mode: 0o700 })
+          writeFileSync(this.#file, line, { mode: 0o600 })
+        },
+        async () => {
+          await mkdir(this.#dir, { recursive: true, mode: 0o700 })
+          await writeFile(this.#file, line, { mode: 0o600 })
+        }
+      )
     }
     const mark = `${this.#run}.${++this.#count}`
     this.#running.add(mark)
@@ -57,19 +67,41 @@ export class CommandRecord {
   /** The shell of a command that has just been started. */
   async started(mark: string, pid: number): Promise<void> {
     const start = await processStart(pid)
-    if (this.#running.has(mark)) this.#write(() => appendFileSync(this.#file, `${JSON.stringify({ pid, start })}\n`))
+    const line = `${JSON.stringify({ pid, start })}\n`
+    if (this.#running.has(mark))
+      this.#write(
+        () => appendFileSync(this.#file, line),
+        () => appendFile(this.#file, line)
+      )
   }
 
   /** Nothing of the command is left. */
   ended(mark: string): void {
-    if (this.#running.delete(mark) && this.#running.size === 0) this.#write(() => rmSync(this.#file, { force: true }))
+    if (this.#running.delete(mark) && this.#running.size === 0)
+      this.#write(
+        () => rmSync(this.#file, { force: true }),
+        () => rm(this.#file, { force: true })
+      )
   }
 
-  #write(work: () => void): void {
-    try {
-      work()
-    } catch (err) {
+  /** At once, before the command goes on; but no slow disk holds up everybody for it. */
+  #write(now: () => void, later: () => Promise<void>): void {
+    const failed = (err: unknown) =>
       this.#log.warn({ err }, 'running commands cannot be recorded: if this server is killed, they will go on')
+    if (this.#behind || !this.#here.isQuick) {
+      const behind: Promise<void> = Promise.resolve(this.#behind)
+        .then(later)
+        .catch(failed)
+        .then(() => {
+          if (this.#behind === behind) this.#behind = undefined
+        })
+      this.#behind = behind
+      return
+    }
+    try {
+      this.#here.run(now)
+    } catch (err) {
+      failed(err)
     }
   }
 }

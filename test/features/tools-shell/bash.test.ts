@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { closeSync } from 'node:fs'
+import fs, { closeSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { apart, type Launcher } from '../../../features/tools-shell/apart.ts'
@@ -8,9 +9,11 @@ import { createBash } from '../../../features/tools-shell/bash.ts'
 import type { Command } from '../../../features/tools-shell/command.ts'
 import { commandEnv, findShell, hiddenFrom } from '../../../features/tools-shell/environment.ts'
 import { OutputPipes } from '../../../features/tools-shell/pipes.ts'
+import { CommandRecord } from '../../../features/tools-shell/record.ts'
 import { createShell } from '../../../features/tools-shell/shell.ts'
 import { startChild } from '../../helpers/child.ts'
 import { noDescriptors } from '../../helpers/no-descriptors.ts'
+import { warnings } from '../../helpers/temp.ts'
 import { fakeAgent, scene, type TestLike, temporary } from '../tools/fakes.ts'
 
 async function bash(t: TestLike, launcher?: Launcher, killGraceMs = 200) {
@@ -101,6 +104,28 @@ test('a command that finds no descriptor left fails alone, and the next one runs
   assert.match(refused.output, /EMFILE/)
   again()
   assert.equal((await run({ command: 'echo one' })).output, 'one')
+})
+
+test('what runs is on record also where the disk is slow, which holds up nobody twice', async t => {
+  const home = await temporary()
+  const record = await CommandRecord.open(home, 'run', warnings() as never)
+  const file = join(home, 'server', 'commands', 'run.jsonl')
+  const lines = async () => (await readFile(file, 'utf8').catch(() => '')).split('\n').length - 1
+  const { writeFileSync } = fs
+  t.mock.method(fs, 'writeFileSync', (...args: Parameters<typeof writeFileSync>) => {
+    writeFileSync(...args)
+    for (const began = performance.now(); performance.now() - began < 6; );
+  })
+  const appendFileSync = t.mock.method(fs, 'appendFileSync')
+  syncBuiltinESMExports()
+  t.after(() => syncBuiltinESMExports())
+  const mark = record.begin()
+  assert.equal(await lines(), 1)
+  await record.started(mark, process.pid)
+  while ((await lines()) < 2);
+  assert.equal(appendFileSync.mock.callCount(), 0)
+  record.ended(mark)
+  while ((await lines()) > 0);
 })
 
 test('the output of both streams is the result, and arrives live', async t => {
