@@ -40,7 +40,7 @@ export async function terminalStarter(): Promise<(options: TerminalOptions) => T
       try {
         return spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env) })
       } catch (cause) {
-        throw new AppError(RuntimeUnavailable, { message: 'the system gives no pseudo terminal: too many are open, or it has none', cause })
+        throw new AppError(RuntimeUnavailable, { message: 'the system gives no pseudo terminal, or no process for it', cause })
       }
     }
     return new Terminal(forked(), options)
