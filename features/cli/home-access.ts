@@ -7,6 +7,8 @@ const { R_OK, W_OK, X_OK } = constants
 
 /** Why the home, or the place where it is to be made, cannot be used, with the remedy. `look`: nothing will be written. */
 export function homeProblem(home: string, look = false): string | undefined {
+  // Node has this in the place of such bytes, and would make a directory of that name.
+  if (home.includes('\ufffd')) return `the home ${home} has a name that is not UTF-8; choose another one with --home or SVC_CODE_HOME`
   let dir = home
   while (isAbsent(dir) && dirname(dir) !== dir) dir = dirname(dir)
   const why = obstacle(dir, look ? R_OK | X_OK : R_OK | W_OK | X_OK)

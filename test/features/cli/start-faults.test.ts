@@ -62,6 +62,7 @@ test('commands say of a home that is a file, lies below one, or is a link to not
   await writeFile(file, '')
   await symlink(join(dir, 'nothing'), link)
   const cases = [
+    [join(dir, '\ufffd'), `the home ${dir}/\ufffd has a name that is not UTF-8; choose another one with --home`],
     [link, `the home ${link} is a link to something that is not there; choose another one with --home`],
     [file, `the home ${file} is no directory; choose another one with --home`],
     [join(file, 'below'), `the home ${file}/below cannot be made: ${file} is no directory; choose another one with --home`]
