@@ -44,9 +44,10 @@ const releaseRetryMs = 2_000
 /** A holder's number may be that much (µs) higher than the one it wrote into its file a moment before. */
 const fenceMargin = 1_000_000
 
-/** Locks of this process: those that need a heartbeat, and nonces of those that were given back but could not be removed yet. */
+/** Locks of this process: those that need a heartbeat, and nonces of those that were given back but could not be removed yet, or were not there. */
 const held = new Set<HeldLock>()
 const givenBack = new Set<string>()
+const maxGivenBack = 1000
 let beating: NodeJS.Timeout | undefined
 /** A process may take many locks within one tick of its clock. */
 let lastTick = 0
@@ -181,7 +182,7 @@ export class HeldLock {
     try {
       await this.#remove()
     } catch {
-      givenBack.add(this.#nonce)
+      countsAsFree(this.#nonce)
       this.#retry(50)
     }
   }
@@ -190,7 +191,6 @@ export class HeldLock {
     setTimeout(async () => {
       try {
         await this.#remove()
-        givenBack.delete(this.#nonce)
       } catch {
         this.#retry(Math.min(ms * 2, releaseRetryMs)) // still out of descriptors, or the disk is away
       }
@@ -199,15 +199,27 @@ export class HeldLock {
 
   /** Someone may have removed the file by hand, or taken over, and another process may hold the path by now. */
   async #remove(): Promise<void> {
-    if (!(await this.isOurs())) return
+    const seen = await readSmall(this.path, this.#files)
+    if (seen === undefined) countsAsFree(this.#nonce) // or its directory was moved, or its disk is away: it may come back with the file
+    if (seen !== this.#text) return
     const guard = this.#guarded ? await acquireLock(`${this.path}~take`, { files: this.#files }) : undefined
     try {
       if (this.#guarded && !(await this.isOurs())) return
       if (this.#guarded && !guard) throw unsaved('somebody looks at the lock')
       await removeFile(this.path, this.#files)
+      givenBack.delete(this.#nonce)
     } finally {
       await guard?.release()
     }
+  }
+}
+
+/** Whatever the file says, this process does not have that lock. */
+function countsAsFree(nonce: string): void {
+  givenBack.add(nonce)
+  for (const oldest of givenBack) {
+    if (givenBack.size <= maxGivenBack) return
+    givenBack.delete(oldest)
   }
 }
 

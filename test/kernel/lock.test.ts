@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { afterEach, type TestContext, test } from 'node:test'
@@ -100,6 +100,17 @@ test('what a taker left that died while it took a free lock goes with the next o
   await startChild(t, 'lock', 'add', count, '1').end()
   assert.deepEqual((await readdir(dir)).sort(), ['count', 'other'])
   assert.equal(await readFile(count, 'utf8'), '2')
+})
+
+test('a lock whose directory was away when it was given back is free when that comes back', async () => {
+  const dir = await freshDir()
+  const path = join(dir, 'home', 'a.lock')
+  const lock = await acquireLock(path)
+  await rename(join(dir, 'home'), join(dir, 'away'))
+  await lock?.release()
+  await rename(join(dir, 'away'), join(dir, 'home'))
+  assert.equal(await lockHolder(path), undefined)
+  assert.ok(await acquireLock(path))
 })
 
 test('a process id that was given out again does not keep a dead lock alive', { skip: process.platform !== 'linux' }, async () => {
