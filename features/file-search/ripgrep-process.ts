@@ -33,8 +33,9 @@ const searchEnv = Object.fromEntries(
   ['PATH', 'LD_LIBRARY_PATH', 'SystemRoot'].flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))
 )
 
-const failed = (why: string, cause?: unknown) => new AppError(InternalError, { message: `the search failed: ${why}`, cause })
-const notStarted = (cause: unknown) => failed(`its program cannot be started (${(cause as NodeJS.ErrnoException).code})`, cause)
+/** It is neither the pattern nor the files: nobody is told that nothing was found. */
+export const searchFailed = (why: string, cause?: unknown) => new AppError(InternalError, { message: `the search failed: ${why}`, cause })
+const notStarted = (cause: unknown) => searchFailed(`its program cannot be started (${(cause as NodeJS.ErrnoException).code})`, cause)
 
 /** Not every refusal of the system comes as an event. */
 function started<T extends ChildProcess>(spawned: () => T): T {
@@ -91,7 +92,7 @@ export function run({ program, args, cwd, signal, onText, ...more }: Run): Promi
       over()
       if (signal.aborted) reject(signal.reason)
       else if (failure) reject(failure)
-      else if (killed !== null && partial === undefined) reject(failed(`the system ended its program (${killed})`))
+      else if (killed !== null && partial === undefined) reject(searchFailed(`the system ended its program (${killed})`))
       else resolve({ code, stderr, ...(partial ? { partial } : {}) })
     })
   })

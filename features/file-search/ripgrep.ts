@@ -16,7 +16,7 @@ import {
 import { anyGlob, endingGlobs, included } from './globs.ts'
 import { isNamed, repositoryOf, VCS_DIRS } from './ignore-rules.ts'
 import { Parser, plain, scannedOf } from './ripgrep-output.ts'
-import { type End, type Run, run } from './ripgrep-process.ts'
+import { type End, type Run, run, searchFailed } from './ripgrep-process.ts'
 import { hold, type Look, SecondLook } from './second-look.ts'
 import { lookBehind } from './special-files.ts'
 
@@ -212,10 +212,11 @@ async function retried<T extends Found>(search: (extra: readonly string[]) => Pr
   return await search(['--threads', '1'])
 }
 
-/** 2 without a word: there is something that it may not read, of which it is told to say nothing. */
+/** 2: it does not take what was asked for; without a word there is something that it may not read, of which it is told to say nothing. */
 function assertUnderstood({ code, found, partial, stderr }: Found): void {
   if (found || partial || code === 0 || code === 1 || (code === 2 && stderr === '')) return
-  throw new ToolRefusal(`The search failed: ${headOf(stderr, 1000).trim() || 'it was ended'}`)
+  const said = headOf(stderr, 1000).trim()
+  throw code === 2 ? new ToolRefusal(`The search failed: ${said}`) : searchFailed(said || `its program ended with ${code}`)
 }
 
 /** A run that prints paths, each with NUL behind it. `rest`: what comes after the last one. */
