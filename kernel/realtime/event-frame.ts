@@ -108,6 +108,16 @@ export function numberFrame(draft: Draft, seq: number, epoch: string): EventFram
   return { spec, session_id, subject, only, foreign, seq, epoch, size, line, wire: line.subarray(0, line.length - 1) }
 }
 
+/** The same event in another life of its stream. */
+export function inEpoch(frame: EventFrame, epoch: string): EventFrame {
+  const [before, now] = [epochField(frame.epoch), epochField(epoch)]
+  const at = frame.line.indexOf(before) // only the type stands before it
+  const line = Buffer.concat([frame.line.subarray(0, at), Buffer.from(now), frame.line.subarray(at + before.length)])
+  return { ...frame, epoch, line, wire: line.subarray(0, line.length - 1) }
+}
+
+const epochField = (epoch: string) => `"epoch":"${epoch}"`
+
 const typeAt = '{"type":"'.length
 
 /** The type of a frame, of its bytes. */
@@ -118,6 +128,6 @@ export function frameType(line: Buffer): string {
 /** JSON text of a frame and a newline; the type comes first. */
 export function frameLine({ spec, session_id, timestamp, offset, text }: Draft, seq: number, epoch: string): Buffer {
   const flags = `${spec.durable ? '' : ',"volatile":true'}${offset === undefined ? '' : `,"offset":${offset}`}`
-  const head = `{"type":${JSON.stringify(spec.type)},"seq":${seq},"epoch":"${epoch}","session_id":${JSON.stringify(session_id)}`
+  const head = `{"type":${JSON.stringify(spec.type)},"seq":${seq},${epochField(epoch)},"session_id":${JSON.stringify(session_id)}`
   return Buffer.from(`${head},"timestamp":"${timestamp}"${flags},"payload":${text}}\n`)
 }

@@ -7,7 +7,7 @@ import type { Environment } from '../environment.ts'
 import { developerError, LeaseLost } from '../errors.ts'
 import { laterPass, yieldToLoop } from '../lifecycle/wait.ts'
 import type { Fence } from '../storage/fences.ts'
-import { type Draft, type EventFrame, globalStream, numberFrame } from './event-frame.ts'
+import { type Draft, type EventFrame, globalStream, inEpoch, numberFrame } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
 import type { Journal, Journals, JournalView, Watermark } from './journal.ts'
 import type { StreamFacts } from './types.ts'
@@ -159,7 +159,6 @@ export class Stream {
       const batch = this.#queue
       this.#queue = []
       const { epoch } = journal
-      let failed = false
       const lines: Buffer[] = []
       let first = 0
       for (const frame of batch) {
@@ -177,16 +176,15 @@ export class Stream {
           }
           this.#env.log.error({ err, stream: this.id }, 'events could not be journaled; they are live only')
           await journal.abandon(this.#seq)
-          failed = true
         }
       }
       // In shares of the event loop: after a slow write a batch can be long, and each frame goes to many sockets.
       for (const frame of batch) {
         const others = this.#table.waiting.bytes < yieldBytes ? yieldToLoop() : undefined
         if (others) await others
-        this.#handOver(frame)
+        this.#handOver(frame.epoch === journal.epoch ? frame : inEpoch(frame, journal.epoch))
       }
-      if (failed) this.#handOverOld(epoch)
+      if (epoch !== journal.epoch) this.#handOverOld(journal)
       if (gap) await this.#skip(journal)
     }
     this.#pumping = undefined
@@ -203,17 +201,19 @@ export class Stream {
     for (const waiter of this.#waiters.splice(0)) waiter.resolve()
   }
 
-  /** Frames whose bytes carry an epoch that has ended; they must not get into the next file. */
-  #handOverOld(epoch: string): void {
+  /**
+   * Frames that were made for an epoch that has ended; they must not get into the next file. They are told in the new one: should this process
+   * die before it is on disk, the old one goes on, and gives their numbers to other events.
+   */
+  #handOverOld({ epoch }: Journal): void {
     const queue = this.#queue
-    this.#queue = queue.filter(frame => frame.epoch !== epoch)
-    for (const frame of queue) if (frame.epoch === epoch) this.#handOver(frame)
+    this.#queue = queue.filter(frame => frame.epoch === epoch)
+    for (const frame of queue) if (frame.epoch !== epoch) this.#handOver(inEpoch(frame, epoch))
   }
 
   /** Ends the replayable part of the journal at the gap and tells the subscribers. */
   async #skip(journal: Journal): Promise<void> {
     const seq = this.#seq
-    const { epoch } = journal
     this.#gap = false
     this.#env.log.error({ stream: this.id, seq }, 'more events than the disk takes: some are left out, subscribers resync')
     try {
@@ -221,7 +221,7 @@ export class Stream {
     } catch (err) {
       this.#env.log.error({ err, stream: this.id }, 'a gap could not be journaled; the journal begins anew')
       await journal.abandon(this.#seq)
-      this.#handOverOld(epoch)
+      this.#handOverOld(journal)
     }
     this.delivered = Math.max(this.delivered, seq)
     this.#table.missed(this.id, { seq: this.delivered, epoch: journal.epoch })

@@ -27,7 +27,7 @@ class BrokenOnce extends MemoryJournal {
   }
 }
 
-test('events numbered while a write fails end with its epoch: they go out live and not into the new record', async t => {
+test('events that a failed write costs, and those numbered meanwhile, go out live in the epoch that follows, and not into its record', async t => {
   const journal = new BrokenOnce()
   const { hub, connect } = await startHub(t, { journals: journalsOf(journal) })
   const { epoch } = await hub.open('s1')
@@ -44,8 +44,8 @@ test('events numbered while a write fails end with its epoch: they go out live a
   const seen = client.frames.filter(frame => frame.type === noted.type).map(frame => [frame.seq, frame.epoch, frame.payload.text])
   assert.notEqual(journal.epoch, epoch)
   assert.deepEqual(seen, [
-    [1, epoch, 'a'],
-    [2, epoch, 'b'],
+    [1, journal.epoch, 'a'],
+    [2, journal.epoch, 'b'],
     [3, journal.epoch, 'c']
   ])
   assert.deepEqual(

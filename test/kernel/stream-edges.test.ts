@@ -67,7 +67,41 @@ test('a gap that cannot be recorded ends the epoch', async t => {
   assert.deepEqual([after.seq, after.epoch], [2001, journal.epoch])
 })
 
-test('what is emitted while a gap cannot be recorded reaches the subscribers once and is in no epoch to come', async t => {
+test('events that the journal refuses are told in another epoch: that of the file, which a restart goes on with, gives their numbers to others', async t => {
+  class Failing extends MemoryJournal {
+    refuses = false
+
+    override async append(given: readonly Uint8Array[]): Promise<void> {
+      if (this.refuses) throw new Error('no space left')
+      await super.append(given)
+    }
+  }
+  const journal = new Failing()
+  const { hub, connect } = await startHub(t, { waitingBytes, journals: journalsOf(journal) })
+  const { epoch } = await hub.open('s1')
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  hub.emit(noted, { text: 'one' }, 's1')
+  await hub.flushed('s1')
+  journal.refuses = true
+  hub.emit(noted, { text: 'two' }, 's1')
+  hub.emit(typed, { delta: 'and text' }, 's1')
+  hub.emit(noted, { text: 'three "epoch":"x"' }, 's1')
+  await client.next(frame => /three/.test(frame.payload?.text))
+  const frames = client.frames.filter(({ payload }) => payload?.text !== undefined || payload?.delta !== undefined)
+  assert.deepEqual(
+    frames.map(frame => [frame.payload.text ?? frame.payload.delta, frame.seq, frame.epoch]),
+    [
+      ['one', 1, epoch],
+      ['two', 2, journal.epoch],
+      ['and text', 2, journal.epoch],
+      ['three "epoch":"x"', 3, journal.epoch]
+    ]
+  )
+  assert.notEqual(journal.epoch, epoch)
+})
+
+test('what is emitted while a gap cannot be recorded reaches the subscribers once, in the epoch that follows, of whose journal it is no part', async t => {
   const asked = latch()
   const refused = latch()
   const lines: string[] = []
@@ -107,8 +141,8 @@ test('what is emitted while a gap cannot be recorded reaches the subscribers onc
   assert.deepEqual(
     frames.map(frame => [frame.payload.text ?? frame.payload.delta, frame.seq, frame.epoch]),
     [
-      ['meanwhile', 2001, epoch],
-      ['and text', 2001, epoch],
+      ['meanwhile', 2001, journal.epoch],
+      ['and text', 2001, journal.epoch],
       ['after', 2002, journal.epoch]
     ]
   )
