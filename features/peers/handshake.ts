@@ -18,7 +18,8 @@ export interface ChannelName {
 
 const handshakeBytes = 1024
 const handshakeMs = 2000
-const maxSockets = 4096
+/** So many may be in their handshake; those that are welcome are as many as the other servers have clients. */
+const maxStrangers = 4096
 
 /** The secret of a home, in `<home>/server` (`dir`), made (0600) by whoever needs it first. */
 export async function homeSecret(dir: string): Promise<string> {
@@ -37,15 +38,22 @@ export async function listenToChannels(
   id: string,
   take: (socket: Socket, purpose: string) => void
 ): Promise<{ readonly server: Server; readonly port: number }> {
+  let strangers = 0
   const server = createServer({ noDelay: true }, socket => {
     socket.unref()
     socket.on('error', () => undefined) // followed by close
-    welcome(socket, secret, id).then(
-      purpose => take(socket, purpose),
-      () => socket.destroy() // a stranger, or somebody of another home
-    )
+    if (strangers >= maxStrangers) {
+      socket.destroy()
+      return
+    }
+    strangers++
+    welcome(socket, secret, id)
+      .finally(() => strangers--)
+      .then(
+        purpose => take(socket, purpose),
+        () => socket.destroy() // a stranger, or somebody of another home
+      )
   })
-  server.maxConnections = maxSockets
   server.unref()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

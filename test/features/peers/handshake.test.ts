@@ -48,6 +48,17 @@ test('who has the secret of the home is let in, for what it says that it wants',
   assert.deepEqual([String(data), taken.map(each => each.purpose)], ['welcome', ['talk']])
 })
 
+test('whoever is welcome is let in, however many are there already', { timeout: 60_000 }, async t => {
+  const secret = await homeSecret(await freshDir())
+  const open: Socket[] = []
+  const { server, port } = await listenToChannels(secret, name.id, socket => void open.push(socket))
+  t.after(() => {
+    for (const socket of open) socket.destroy()
+    server.close()
+  })
+  while (open.length < 2 * 4200) open.push(...(await Promise.all(Array.from({ length: 100 }, () => dialChannel(port, secret, name)))))
+})
+
 test('a stranger gets nothing: neither for what is no hello nor without the secret', async t => {
   const { secret, port, taken } = await listening(t)
   for (const text of [
