@@ -92,8 +92,10 @@ function ask<T>(
   const began = performance.now()
   if (began - (quick.get(path) ?? quick.get(near) ?? never) >= sureMs)
     return new Promise((resolve, reject) => {
+      const waited = passes(2)
       later(path, (error, found) => {
-        answered(path, near, began)
+        // What came as soon as the loop looked for answers was not waited for, however long the loop was elsewhere.
+        answered(path, near, waited() ? began : performance.now())
         if (error && !isNothing(error)) reject(error)
         else resolve(error ? undefined : found)
       })
@@ -107,6 +109,16 @@ function ask<T>(
     // What one directory costs, others may cost, too: each has to show anew that it is quick before anybody waits for it here.
     if (!answered(path, near, began)) forgetQuick(path)
   }
+}
+
+/** Counts passes of the event loop from here on; answers whether there were so many. */
+function passes(most: number): () => boolean {
+  let left = most
+  const pass = () => {
+    if (--left > 0) setImmediate(pass)
+  }
+  setImmediate(pass)
+  return () => left === 0
 }
 
 const isNothing = (error: unknown) => /^(ENOENT|ENOTDIR)$/.test((error as NodeJS.ErrnoException).code ?? '')

@@ -46,6 +46,7 @@ const slowly = (() => {
 test('a disk that was slow once is asked by other threads from then on, whatever the directory', async t => {
   const [one, other] = [await freshDir(), await freshDir()]
   const statSync = t.mock.method(fs, 'statSync')
+  t.mock.method(fs, 'stat', ((_path: string, answered: (error: null) => void) => answered(null)) as never) // quick, however busy the machine is
   syncBuiltinESMExports()
   t.after(() => syncBuiltinESMExports())
   for (const dir of [one, other]) await lookAt(join(dir, 'nothing'))
@@ -55,6 +56,27 @@ test('a disk that was slow once is asked by other threads from then on, whatever
   await lookAt(join(one, 'nothing'))
   await lookAt(join(other, 'nothing'))
   assert.equal(statSync.mock.callCount(), 3)
+})
+
+test('a disk is not slow because this thread has much to do, but because it answers late', async t => {
+  const nothing = Object.assign(new Error('ENOENT'), { code: 'ENOENT' })
+  const statSync = t.mock.method(fs, 'statSync')
+  /** Of the look at a directory that is seen for the first time, which takes some passes of a busy loop, and of another one. */
+  const looks = async (passes: number) => {
+    const pass = (left: number, answered: (error: Error) => void) => {
+      setImmediate(slowly)
+      setImmediate(left > 1 ? () => pass(left - 1, answered) : () => answered(nothing))
+    }
+    t.mock.method(fs, 'stat', ((_path: string, answered: (error: Error) => void) => pass(passes, answered)) as never)
+    syncBuiltinESMExports()
+    const dir = await freshDir()
+    await lookAt(join(dir, 'nothing'))
+    const before = statSync.mock.callCount()
+    await lookAt(join(dir, 'other'))
+    return statSync.mock.callCount() - before
+  }
+  t.after(() => syncBuiltinESMExports())
+  assert.deepEqual([await looks(1), await looks(3)], [1, 0])
 })
 
 test('what the disk does not tell is no nothing', async t => {
