@@ -96,6 +96,7 @@ export class TokenFile {
    * slow disk says so.
    */
   identify(candidate: string): Principal | undefined | Promise<Principal | undefined> {
+    const before = this.#looking
     if (!this.#fresh) {
       this.#fresh = true
       setImmediate(() => {
@@ -104,13 +105,17 @@ export class TokenFile {
       this.#refresh()
     }
     const looking = this.#looking
-    return looking ? this.#afterLook(looking, candidate) : this.#compare(candidate)
+    return looking ? this.#afterLook(looking, candidate, looking === before) : this.#compare(candidate)
   }
 
-  async #afterLook(looking: Looking, candidate: string): Promise<Principal | undefined> {
+  /** `older`: the look began before the candidate came, which may be newer than what it sees: then the next look decides. */
+  async #afterLook(looking: Looking, candidate: string, older: boolean): Promise<Principal | undefined> {
     const waitsMs = this.#compare(candidate) ? rightWaitsMs : wrongWaitsMs
     await waitAtMost(looking.ended, Math.max(0, looking.since + waitsMs - performance.now()))
-    return this.#compare(candidate)
+    const found = this.#compare(candidate)
+    if (found || !older) return found
+    this.#refresh()
+    return this.#looking ? await this.#afterLook(this.#looking, candidate, false) : this.#compare(candidate)
   }
 
   #compare(candidate: string): Principal | undefined {

@@ -188,7 +188,7 @@ const slowly = (() => {
 }) as never
 
 test('a disk that is slow to tell holds up a right token for a moment, and a wrong one until it tells', { timeout: 10_000 }, async t => {
-  const { home, token, accepts } = await aToken(t)
+  const { home, file, token, accepts } = await aToken(t)
   assert.ok(await accepts(token))
   const telling = latch()
   const { stat: tells } = fs
@@ -199,10 +199,32 @@ test('a disk that is slow to tell holds up a right token for a moment, and a wro
   await accepts(token) // finds that it is slow
   const replaced = await rotateToken(home)
   assert.ok(await accepts(token))
-  const asked = accepts(replaced)
+  const asked = file.identify(replaced)
   telling.open()
   assert.ok(await asked)
   assert.equal(await accepts(token), false)
+})
+
+test('a token that is newer than what a look under way sees is not wrong: the next look decides', { timeout: 10_000 }, async t => {
+  const { home, path, file, token, accepts } = await aToken(t)
+  assert.ok(await accepts(token))
+  const telling = latch()
+  const { statSync } = fs
+  const late = (answered: (error: null, found: fs.Stats) => void) => {
+    const seen = statSync(path) // now, whenever it is told
+    void telling.opened.then(() => answered(null, seen))
+  }
+  t.mock.method(fs, 'stat', ((_path: string, answered: Parameters<typeof late>[0]) => late(answered)) as never)
+  t.mock.method(fs, 'statSync').mock.mockImplementationOnce(slowly)
+  syncBuiltinESMExports()
+  t.after(() => syncBuiltinESMExports())
+  await accepts(token) // finds that it is slow
+  assert.ok(await accepts(token))
+  const replaced = await rotateToken(home)
+  const asked = [file.identify(replaced), file.identify('x')]
+  telling.open()
+  const [newer, wrong] = await Promise.all(asked)
+  assert.deepEqual([newer?.kind, wrong], ['token', undefined])
 })
 
 test('rotations at the same time are made one way or the other, and an empty file is no token', async () => {
