@@ -2,7 +2,7 @@
 import { rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, type Logger, SessionMoved, type Streams } from '../../kernel/index.ts'
+import { AppError, LeaseLost, type Logger, SessionMoved, type Streams } from '../../kernel/index.ts'
 import type { Catalog } from './catalog.ts'
 import { busyElsewhere, SessionMissing } from './contract.ts'
 import { isThere, waitingFile } from './disk.ts'
@@ -229,7 +229,7 @@ export class SessionTable {
     try {
       return await opening
     } catch (error) {
-      if (error instanceof SessionMoved) throw error
+      if (error instanceof SessionMoved || error instanceof LeaseLost) throw error // it is another server's by now
       const { catalog, streams } = this.#ports
       const removed = await takeAway(catalog.dir(state), state.id).catch(() => undefined) // nothing is there, or the disk takes no change
       if (removed !== undefined) {

@@ -7,7 +7,7 @@ import type { Place } from '../../../features/peers/index.ts'
 import type { Catalog } from '../../../features/sessions/catalog.ts'
 import { firstState } from '../../../features/sessions/create.ts'
 import { SessionTable, type TablePorts } from '../../../features/sessions/table.ts'
-import { SessionMoved } from '../../../kernel/index.ts'
+import { LeaseLost, SessionMoved } from '../../../kernel/index.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { silent } from '../tools/fakes.ts'
 
@@ -147,6 +147,17 @@ test('a session that could not be made leaves its lock to others', async () => {
   const table = tableWith(told, { dir: join(await freshDir(), 'new'), catalog: { change: fails('the state cannot be saved') } })
   await assert.rejects(table.create(state), /the state cannot be saved/)
   assert.deepEqual(told, ['released, gone'])
+})
+
+test('a session that another server takes while it is being made stays there', async () => {
+  const dir = join(await freshDir(), 'session_a')
+  await mkdir(dir)
+  const takeOver = async () => {
+    throw new LeaseLost(dir)
+  }
+  const table = tableWith([], { dir, catalog: { change: async () => undefined }, streams: { takeOver } })
+  await assert.rejects(table.create(state), LeaseLost)
+  assert.ok(existsSync(dir))
 })
 
 test('an agent is there once the state that names it is on disk; a deleted session is gone before its lock is', async () => {
