@@ -290,7 +290,8 @@ export class Turns {
     const { host, history, deps } = this.#agent
     for (let attempt = 1; ; attempt++) {
       try {
-        await history.certain()
+        const read = history.certain()
+        if (read) await read
         return await history.write(...records())
       } catch (err) {
         deps.log.error({ err, session_id: host.session.id, attempt }, 'the begin or the end of a turn could not be saved')

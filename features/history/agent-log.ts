@@ -155,7 +155,8 @@ export class AgentLog {
    */
   async write(records: readonly HistoryRecord[]): Promise<Written> {
     if (!this.#ports.writable) throw busyElsewhere()
-    await this.certain()
+    const read = this.certain()
+    if (read) await read // else the states change at once
     const head = this.#head()
     const batch: HistoryRecord[] = []
     const drafts: (readonly EventDraft[])[] = []
@@ -207,8 +208,15 @@ export class AgentLog {
     }
   }
 
-  /** Resolves when the states are what the disk holds and what is on its way there; rejects while that cannot be read. */
-  async certain(): Promise<void> {
+  /**
+   * Resolves when the states are what the disk holds and what is on its way there; rejects while that cannot be read. Undefined: they are, nothing
+   * was refused.
+   */
+  certain(): Promise<void> | undefined {
+    return this.#doubtful ? this.#readAgain() : undefined
+  }
+
+  async #readAgain(): Promise<void> {
     while (this.#doubtful) await this.#reread()
   }
 

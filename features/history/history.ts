@@ -139,7 +139,7 @@ export class AgentHistory implements History {
     return this.write(...records).then(written => written.tell())
   }
 
-  certain(): Promise<void> {
+  certain(): Promise<void> | undefined {
     return this.#log.certain()
   }
 

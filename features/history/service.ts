@@ -91,8 +91,11 @@ export interface History {
    * states at once; those with large inline media once these are in files, and so are those that are written meanwhile. `time` is stamped.
    */
   append(...records: (CoreRecord | HistoryRecord)[]): Promise<void>
-  /** Resolves when all states are what the disk holds and what is on its way there: a write that was refused may have left them ahead of it. */
-  certain(): Promise<void>
+  /**
+   * Resolves when all states are what the disk holds and what is on its way there: a write that was refused may have left them ahead of it.
+   * Undefined: they are, none was refused.
+   */
+  certain(): Promise<void> | undefined
   /** As `append`, but the caller tells the events, in one go or in two. */
   write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written>
   /**
