@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import { chmod, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
-import { syncBuiltinESMExports } from 'node:module'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { BanTable, createGate, takeAuthorization } from '../../kernel/access/gate.ts'
@@ -13,6 +12,7 @@ import { isReserved } from '../../kernel/access/principal.ts'
 import { Password, readToken, rotateToken, TokenFile, tokenPath } from '../../kernel/access/token.ts'
 import type { Principal } from '../../kernel/index.ts'
 import { testEnvironment } from '../../kernel/testing.ts'
+import { mockedBuiltins } from '../helpers/builtins.ts'
 import { openGate } from '../helpers/gate.ts'
 import { startHub } from '../helpers/hub.ts'
 import { latch } from '../helpers/latch.ts'
@@ -194,8 +194,7 @@ test('a disk that is slow to tell holds up a right token for a moment, and a wro
   const { stat: tells } = fs
   t.mock.method(fs, 'stat', ((...args: Parameters<typeof tells>) => void telling.opened.then(() => tells(...args))) as never)
   t.mock.method(fs, 'statSync').mock.mockImplementationOnce(slowly)
-  syncBuiltinESMExports()
-  t.after(() => syncBuiltinESMExports())
+  mockedBuiltins(t)
   await accepts(token) // finds that it is slow
   const replaced = await rotateToken(home)
   assert.ok(await accepts(token))
@@ -216,8 +215,7 @@ test('a token that is newer than what a look under way sees is not wrong: the ne
   }
   t.mock.method(fs, 'stat', ((_path: string, answered: Parameters<typeof late>[0]) => late(answered)) as never)
   t.mock.method(fs, 'statSync').mock.mockImplementationOnce(slowly)
-  syncBuiltinESMExports()
-  t.after(() => syncBuiltinESMExports())
+  mockedBuiltins(t)
   await accepts(token) // finds that it is slow
   assert.ok(await accepts(token))
   const replaced = await rotateToken(home)

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { createLog, createOperator, type OperatorLine } from '../../kernel/log/log.ts'
+import { mockedBuiltins } from '../helpers/builtins.ts'
 import { tempHome } from './http-fixture.ts'
 
 function captured() {
@@ -147,12 +147,10 @@ test('a line that a full disk cut damages no other line', async t => {
   const file = join(await tempHome(), 'logs', 'svc-code.log')
   const log = createLog({}, file)
   const write = fs.writeSync
-  const full = t.mock.method(fs, 'writeSync', ((fd: number, bytes: Buffer) => write(fd, bytes.subarray(0, 9))) as typeof fs.writeSync)
-  syncBuiltinESMExports()
-  t.after(() => syncBuiltinESMExports())
+  t.mock.method(fs, 'writeSync', ((fd: number, bytes: Buffer) => write(fd, bytes.subarray(0, 9))) as typeof fs.writeSync)
+  const restore = mockedBuiltins(t)
   log.info('cut')
-  full.mock.restore()
-  syncBuiltinESMExports()
+  restore()
 
   log.info('whole')
 

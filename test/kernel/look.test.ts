@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { foundAt, lookAt } from '../../kernel/index.ts'
+import { mockedBuiltins } from '../helpers/builtins.ts'
 import { freshDir } from '../helpers/temp.ts'
 
 test('what is at a path is seen behind links; nothing is seen where nothing is, at a link to itself and below a file', async () => {
@@ -47,8 +47,7 @@ test('a disk that was slow once is asked by other threads from then on, whatever
   const [one, other] = [await freshDir(), await freshDir()]
   const statSync = t.mock.method(fs, 'statSync')
   t.mock.method(fs, 'stat', ((_path: string, answered: (error: null) => void) => answered(null)) as never) // quick, however busy the machine is
-  syncBuiltinESMExports()
-  t.after(() => syncBuiltinESMExports())
+  mockedBuiltins(t)
   for (const dir of [one, other]) await lookAt(join(dir, 'nothing'))
   for (const dir of [one, other]) await lookAt(join(dir, 'nothing'))
   assert.equal(statSync.mock.callCount(), 2, 'both are known to be quick')
@@ -61,21 +60,21 @@ test('a disk that was slow once is asked by other threads from then on, whatever
 test('a disk is not slow because this thread has much to do, but because it answers late', async t => {
   const nothing = Object.assign(new Error('ENOENT'), { code: 'ENOENT' })
   const statSync = t.mock.method(fs, 'statSync')
+  const stat = t.mock.method(fs, 'stat')
+  mockedBuiltins(t)
   /** Of the look at a directory that is seen for the first time, which takes some passes of a busy loop, and of another one. */
   const looks = async (passes: number) => {
     const pass = (left: number, answered: (error: Error) => void) => {
       setImmediate(slowly)
       setImmediate(left > 1 ? () => pass(left - 1, answered) : () => answered(nothing))
     }
-    t.mock.method(fs, 'stat', ((_path: string, answered: (error: Error) => void) => pass(passes, answered)) as never)
-    syncBuiltinESMExports()
+    stat.mock.mockImplementation(((_path: string, answered: (error: Error) => void) => pass(passes, answered)) as never)
     const dir = await freshDir()
     await lookAt(join(dir, 'nothing'))
     const before = statSync.mock.callCount()
     await lookAt(join(dir, 'other'))
     return statSync.mock.callCount() - before
   }
-  t.after(() => syncBuiltinESMExports())
   assert.deepEqual([await looks(1), await looks(3)], [1, 0])
 })
 
@@ -83,18 +82,16 @@ test('what the disk does not tell is no nothing', async t => {
   const dir = await freshDir()
   await writeFile(join(dir, 'file'), 'text')
   const fault = Object.assign(new Error('EIO'), { code: 'EIO' })
-  const stat = t.mock.method(fs, 'stat', ((_path: string, answered: (error: Error) => void) => answered(fault)) as never)
-  const statSync = t.mock.method(fs, 'statSync', () => {
+  t.mock.method(fs, 'stat', ((_path: string, answered: (error: Error) => void) => answered(fault)) as never)
+  t.mock.method(fs, 'statSync', () => {
     throw fault
   })
-  syncBuiltinESMExports()
-  t.after(() => syncBuiltinESMExports())
+  const restore = mockedBuiltins(t)
   for (const thread of ['another one', 'this one']) {
     await assert.rejects(async () => foundAt(join(dir, 'file')), fault, thread)
     assert.equal(await lookAt(join(dir, 'file')), undefined, thread)
   }
-  for (const each of [stat, statSync]) each.mock.restore()
-  syncBuiltinESMExports()
+  restore()
   assert.equal((await foundAt(join(dir, 'file')))?.size, 4)
   assert.equal(await foundAt(join(dir, 'nothing')), undefined)
   assert.equal(await foundAt(join(dir, 'file', 'below')), undefined)

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { defineStore } from '../../kernel/contract.ts'
@@ -15,6 +14,7 @@ import { createStorage } from '../../kernel/storage/index.ts'
 import { acquireLock } from '../../kernel/storage/lock.ts'
 import type { DocumentStore } from '../../kernel/storage/ports.ts'
 import { blobSpec, documentSpec, Item, logSpec } from '../../kernel/testing/storage-suite.ts'
+import { mockedBuiltins } from '../helpers/builtins.ts'
 import { WatchedDisk } from '../helpers/disk.ts'
 import { latch } from '../helpers/latch.ts'
 import { openFiles } from '../helpers/open-files.ts'
@@ -264,12 +264,10 @@ test('a change for whose flush no descriptor is left is refused before it is mad
     check(args[0])
     return await open(...args)
   })
-  syncBuiltinESMExports()
-  t.after(() => syncBuiltinESMExports())
+  const restore = mockedBuiltins(t)
   await assert.rejects(documents.put('a', { n: 2 }), notSaved)
   assert.equal((await documents.get('a'))?.n, 1)
-  t.mock.restoreAll()
-  syncBuiltinESMExports()
+  restore()
   await documents.put('a', { n: 3 })
   assert.deepEqual([(await documents.get('a'))?.n, await openFiles(dir)], [3, 0])
 })

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { SessionIndex } from '../../../features/search/session-index.ts'
+import { mockedBuiltins } from '../../helpers/builtins.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 const message = (text: string) => `${JSON.stringify({ type: 'message', role: 'user', content: [{ type: 'text', text }], time: 5 })}\n`
@@ -83,13 +83,11 @@ for (const call of ['readdirSync', 'statSync'] as const)
     t.mock.method(fs, call, () => {
       throw Object.assign(new Error('i/o error'), { code: 'EIO' })
     })
-    syncBuiltinESMExports()
-    t.after(() => syncBuiltinESMExports())
+    const restore = mockedBuiltins(t)
     await index.look()
     assert.match(index.degraded ?? '', /could not be (looked for|read): EIO$/)
     assert.deepEqual(texts(index), ['one'])
-    t.mock.restoreAll()
-    syncBuiltinESMExports()
+    restore()
     await index.look()
     assert.deepEqual([texts(index), index.degraded, index.generation], [['one'], undefined, generation])
   })

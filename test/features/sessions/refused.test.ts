@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -19,6 +18,7 @@ import sessions from '../../../features/sessions/pack.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
+import { mockedBuiltins } from '../../helpers/builtins.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 async function start(t: TestContextLike) {
@@ -140,11 +140,9 @@ test('a session that the disk does not tell of is refused while it is so, and is
     if (fails(args[0])) throw fault
     return statSync(...args)
   }) as never)
-  syncBuiltinESMExports()
-  t.after(() => syncBuiltinESMExports())
+  const restore = mockedBuiltins(t)
   assert.deepEqual([await asked(), await asked()], [50003, 50003])
-  t.mock.restoreAll()
-  syncBuiltinESMExports()
+  restore()
   assert.equal(await asked(), 0)
 })
 
