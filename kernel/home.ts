@@ -23,6 +23,7 @@ import { promisify } from 'node:util'
 import { developerError } from './errors.ts'
 import { forReading } from './storage/files.ts'
 import { lookAt } from './storage/look.ts'
+import { refusedByDisk } from './storage/refusals.ts'
 
 const openToRead = promisify((path: string, done: (error: Error | null, fd: number) => void) => open(path, forReading, done))
 const bytesOf = promisify(read)
@@ -57,13 +58,13 @@ export function assertLinks(home: string): void {
   try {
     writeFileSync(file, '', { mode: 0o600 })
   } catch {
-    return // what cannot be written at all says so itself
+    return // a disk that takes nothing says so itself
   }
   try {
     linkSync(file, `${file}~`)
     unlinkSync(`${file}~`)
   } catch (error) {
-    throw developerError('home_unlinkable', home, (error as NodeJS.ErrnoException).code ?? String(error))
+    if (!refusedByDisk(error)) throw developerError('home_unlinkable', home, (error as NodeJS.ErrnoException).code ?? String(error))
   } finally {
     unlinkSync(file)
   }

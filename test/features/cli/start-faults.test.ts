@@ -1,14 +1,16 @@
 /** What is wrong with home, token or limits is said at once: no hang, no silence. */
 import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawn } from 'node:child_process'
-import { statSync } from 'node:fs'
+import fs, { statSync } from 'node:fs'
 import { access, chmod, mkdir, readdir, symlink, truncate, writeFile } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { homeOf } from '../../../features/cli/deployment.ts'
-import { homeOfUser } from '../../../kernel/home.ts'
+import { assertLinks, homeOfUser } from '../../../kernel/home.ts'
+import { mockedBuiltins } from '../../helpers/builtins.ts'
 import { run, runWith, serve, serveWith } from '../../helpers/cli.ts'
 import { command } from '../../helpers/cli-io.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -142,6 +144,19 @@ test('a home on a file system without hard links is refused with the reason', as
   const { code, stderr } = await runWith({ NODE_OPTIONS, SVC_CODE_HOME: home }, '--port', '0')
   assert.equal(code, 1)
   assert.match(stderr, /^svc-code: the file system of the home \S+ has no hard links \(EPERM\).*--home\n$/)
+  assert.deepEqual(await readdir(home), [])
+})
+
+test('a home whose disk is full is not one without hard links', async t => {
+  const home = await freshDir()
+  const refused = (code: 'ENOSPC' | 'EMLINK') => () => {
+    throw Object.assign(new Error(code), { code, errno: -constants.errno[code], syscall: 'link' })
+  }
+  const linkSync = t.mock.method(fs, 'linkSync', refused('ENOSPC'))
+  mockedBuiltins(t)
+  assertLinks(home)
+  linkSync.mock.mockImplementation(refused('EMLINK'))
+  assert.throws(() => assertLinks(home), /has no hard links \(EMLINK\)/)
   assert.deepEqual(await readdir(home), [])
 })
 
