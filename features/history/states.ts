@@ -81,10 +81,15 @@ export class States {
   written(batch: readonly HistoryRecord[], { at, end }: LogPositions): void {
     for (const [index, record] of batch.entries())
       for (const { spec, value } of this.#live.values()) spec.located?.(value, record, at[index] ?? end)
-    this.refused(batch)
+    this.#forget(batch)
   }
 
+  /** They are not on disk: all states are restored afterwards. */
   refused(batch: readonly HistoryRecord[]): void {
+    this.#forget(batch)
+  }
+
+  #forget(batch: readonly HistoryRecord[]): void {
     this.#unwritten = this.#unwritten.filter(each => each !== batch)
   }
 
