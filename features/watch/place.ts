@@ -35,7 +35,7 @@ const kindOf = (event: string, link: boolean) => (event.endsWith('Dir') ? 'direc
 const insideGit = /(?:^|[/\\])\.git[/\\]/
 const noneLeft = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 /** What lies there is not told, and a directory that cannot be read is never ready. Other errors are of one file, which is left out. */
-const broken = new Set(['EIO', 'ENOMEM', 'ENODEV', 'ENXIO', 'ESTALE', 'ETIMEDOUT'])
+const broken = new Set(['EIO', 'ENOMEM', 'ENODEV', 'ENXIO', 'ESTALE', 'ETIMEDOUT', 'ENOTCONN', 'EHOSTDOWN'])
 
 export class Place {
   readonly #options: PlaceOptions
