@@ -6,7 +6,17 @@ import { createReadStream } from 'node:fs'
 import { appendFile, type FileHandle, open, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { acquireLock, type Fence, type LockHolder, type Logger, makeDirs, ownProcess, readIfThere, replaceFile, stampAt } from '../../kernel/index.ts'
+import {
+  acquireLock,
+  type Fence,
+  type LockHolder,
+  type Logger,
+  makeDirs,
+  ownProcess,
+  readIfThere,
+  replaceFile,
+  stampAt
+} from '../../kernel/index.ts'
 import { countLength, sweepBeats } from './beats.ts'
 import { HeldLease, type Lease, removeTemporaries } from './lease.ts'
 

@@ -146,7 +146,9 @@ test('a failed attempt shows as a phase that says what failed and what comes nex
   await loud.next('prompt.completed')
   await caughtUp(quiet)
 
-  const phases = opsIn(quiet).flatMap(op => (op.op === 'meta.merge' && op.meta.agent?.phase?.kind === 'retrying' ? [op.meta.agent.phase] : []))
+  const phases = opsIn(quiet).flatMap(op =>
+    op.op === 'meta.merge' && op.meta.agent?.phase?.kind === 'retrying' ? [op.meta.agent.phase] : []
+  )
   const event = loud.frames.find(({ type }) => type === 'turn.step.retrying')!.payload
   const { since: _since, stepId: _step, ...phase } = { ...phases[0] } as Record<string, unknown>
   const { turnId, step, failedAttempt, nextAttempt, maxAttempts, delayMs, errorName, statusCode } = event
