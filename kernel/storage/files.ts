@@ -85,7 +85,7 @@ async function named<T>(dir: string, change: () => Promise<T>, files: FileCalls)
   try {
     changed = await change()
   } catch (error) {
-    await opened?.close()
+    await opened?.close().catch(() => undefined) // the first error tells more
     throw error
   }
   await syncDir(dir, files, opened)
@@ -309,7 +309,7 @@ export function syncDir(dir: string, files: FileCalls = nodeFiles, opened?: Open
     coming.delete(dir)
     return flushDir(dir, files, opened)
   }
-  if (coming.has(dir)) void opened?.close()
+  if (coming.has(dir)) opened?.close().catch(() => undefined) // nothing was written through it
   const shared = coming.get(dir) ?? flushes.run(dir, flush)
   coming.set(dir, shared)
   return shared
