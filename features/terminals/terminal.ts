@@ -47,10 +47,17 @@ export async function terminalStarter(): Promise<(options: TerminalOptions) => T
   }
 }
 
+/** A shell, and what reads from it and writes to it. */
+interface Shell {
+  readonly pty: IPty
+  readonly reader: OutputReader
+  readonly input: InputWriter
+}
+
 export class Terminal {
-  readonly #pty: IPty
-  readonly #reader: OutputReader
-  readonly #input: InputWriter
+  /** Until the shell was collected: its id may be that of another process then, and nothing of it stays in memory. */
+  #live: Shell | undefined
+  readonly #pid: number
   readonly #options: TerminalOptions
   readonly #scrollback: Scrollback
   readonly #watchers: Watchers
@@ -59,27 +66,31 @@ export class Terminal {
   #rows: number
   #ended: { readonly at: string; readonly code: number | null } | undefined
   #killer: NodeJS.Timeout | undefined
-  /** The shell was collected: its id may be that of another process. */
-  #gone = false
   readonly ended: Promise<void>
 
   constructor(pty: IPty, options: TerminalOptions) {
-    this.#pty = pty
+    this.#pid = pty.pid
     this.#options = options
     this.#cols = options.cols
     this.#rows = options.rows
     this.#created = options.now().toISOString()
     this.#scrollback = new Scrollback(keptFrames, options.scrollback)
     // Nothing is read from the shell while nobody who watches can take it: so it waits, and no output is lost.
-    this.#watchers = new Watchers(options, this.#scrollback, held => this.running && (held ? pty.pause() : pty.resume()))
-    this.#reader = new OutputReader(pty, text => this.#print(text))
-    this.#input = new InputWriter(pty)
-    this.ended = new Promise(resolve => {
-      pty.onExit(({ exitCode, signal }) => {
-        this.#gone = true
-        this.#end(signal ? null : exitCode)
-        resolve()
-      })
+    this.#watchers = new Watchers(options, this.#scrollback, held => this.#hold(held))
+    this.#live = { pty, reader: new OutputReader(pty, text => this.#print(text)), input: new InputWriter(pty) }
+    this.ended = new Promise(resolve => this.#whenCollected(resolve))
+  }
+
+  // What stays behind an end is made without naming the shell here: functions of one scope keep what any of them names.
+  #hold(held: boolean): void {
+    if (this.running) this.#live?.pty[held ? 'pause' : 'resume']()
+  }
+
+  #whenCollected(tell: () => void): void {
+    this.#live?.pty.onExit(({ exitCode, signal }) => {
+      this.#end(signal ? null : exitCode)
+      this.#live = undefined
+      tell()
     })
   }
 
@@ -105,11 +116,12 @@ export class Terminal {
 
   /** False: its program does not take what was typed before, and nothing of this is taken. */
   write(data: string): boolean {
-    return this.#input.write(data)
+    return this.#live?.input.write(data) ?? true
   }
 
   resize(cols: number, rows: number): void {
-    if (this.running && (!isFile(this.#pty) || descriptorOf(this.#pty) !== undefined)) this.#pty.resize(cols, rows)
+    const pty = this.running ? this.#live?.pty : undefined
+    if (pty && (!isFile(pty) || descriptorOf(pty) !== undefined)) pty.resize(cols, rows)
     this.#cols = cols
     this.#rows = rows
   }
@@ -117,7 +129,7 @@ export class Terminal {
   /** Sends what is kept behind `since`, then everything that comes; how many frames were sent. */
   attach(connection: Connection, since: number): number {
     this.detach(connection)
-    this.#reader.flush()
+    this.#live?.reader.flush()
     return this.#watchers.attach(connection, since)
   }
 
@@ -148,8 +160,8 @@ export class Terminal {
 
   /** Everything that was started here, and the shell: one that was started this moment does not lead its session yet. */
   #signal(signal: NodeJS.Signals): void {
-    if (!this.#gone) this.#pty.kill(process.platform === 'win32' ? undefined : signal)
-    signalSession(this.#pty.pid, signal)
+    this.#live?.pty.kill(process.platform === 'win32' ? undefined : signal)
+    signalSession(this.#pid, signal)
   }
 
   #print(text: string): void {
@@ -158,8 +170,8 @@ export class Terminal {
 
   #end(code: number | null): void {
     if (this.#ended) return
-    this.#reader.end()
-    this.#input.end()
+    this.#live?.reader.end()
+    this.#live?.input.end()
     this.#ended = { at: this.#options.now().toISOString(), code }
     this.#watchers.end(this.#ended)
     this.#options.over()

@@ -5,7 +5,7 @@ import { mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { IPty } from 'node-pty'
+import { type IPty, spawn as spawnPty } from 'node-pty'
 import { archiveSession, createSession, readRuntime, Sessions, setRuntime } from '../../../features/sessions/index.ts'
 import type { LiveSession } from '../../../features/sessions/live.ts'
 import sessions from '../../../features/sessions/pack.ts'
@@ -15,6 +15,7 @@ import { Terminal } from '../../../features/terminals/terminal.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
+import { keptOf } from '../../helpers/collected.ts'
 import { withEnvironment } from '../../helpers/environment.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -301,4 +302,23 @@ test('of the terminals that have ended the newest keep what they printed', async
   const replayed = async (id: string | undefined) => Number((await ask('terminal_attach', id ?? '')).payload?.replayed)
   assert.equal(await replayed(ids[0]), 1)
   assert.ok((await replayed(ids[1])) > 1)
+})
+
+test('a terminal that has ended keeps nothing of its shell in memory, and answers as before', async () => {
+  const open = () => {
+    const pty = spawnPty('/bin/sh', ['-c', 'echo out; exit 3'], {})
+    const options = { id: 't', session_id: 's', cwd: '/', shell: '/bin/sh', cols: 80, rows: 24, scrollback: 1024 }
+    return { terminal: new Terminal(pty, { ...options, now: () => new Date(0), over: () => undefined }), shell: new WeakRef(pty) }
+  }
+  const known = [open(), open(), open()]
+  await Promise.all(known.map(({ terminal }) => terminal.ended))
+  assert.equal(await keptOf(known.map(({ shell }) => shell)), 0)
+  for (const { terminal } of known) {
+    assert.deepEqual([terminal.object().status, terminal.object().exit_code], ['exited', 3])
+    terminal.resize(100, 30)
+    await terminal.close()
+    const sent: unknown[] = []
+    terminal.attach({ send: (frame: unknown) => void sent.push(frame) } as never, 0)
+    assert.match(JSON.stringify(sent), /out.*"exit_code":3/)
+  }
 })
