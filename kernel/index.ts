@@ -28,7 +28,6 @@ export type { Fence } from './storage/fences.ts'
 export {
   checkStoreId,
   type FileStamp,
-  isMissing,
   makeDirs,
   makeFile,
   type ReplaceOptions,
@@ -36,7 +35,7 @@ export {
   replaceFile
 } from './storage/files.ts'
 export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from './storage/lock.ts'
-export { foundAt, identityAt, lookAt, lookAtAll, realAt, stampAt, stampsAt, ThisThread } from './storage/look.ts'
+export { foundAt, identityAt, isMissing, lookAt, lookAtAll, realAt, stampAt, stampsAt, ThisThread } from './storage/look.ts'
 export * from './storage/ports.ts'
 export { isAbandoned, ownProcess, type ProcessIdentity, processStart, stateOf, temporaryName } from './storage/process-life.ts'
 export * from './text.ts'

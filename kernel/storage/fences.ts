@@ -2,16 +2,8 @@
 import { basename, relative } from 'node:path'
 import type { Guard } from '../lifecycle/guard.ts'
 import type { Logger } from '../log/log.ts'
-import {
-  type FileCalls,
-  type FileContent,
-  isMissing,
-  nodeFiles,
-  type ReplaceOptions,
-  removeFile,
-  replaceFile,
-  unlessMissing
-} from './files.ts'
+import { type FileCalls, type FileContent, nodeFiles, type ReplaceOptions, removeFile, replaceFile, unlessMissing } from './files.ts'
+import { isMissing } from './look.ts'
 import { notSaved, unsaved } from './refusals.ts'
 
 /** What writes of a file that a lease guards have to pass. */

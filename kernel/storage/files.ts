@@ -8,7 +8,7 @@ import * as node from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { developerError } from '../errors.ts'
-import { ThisThread } from './look.ts'
+import { isMissing, ThisThread } from './look.ts'
 import { unsaved } from './refusals.ts'
 
 /** What a change goes through on its way to the disk. Another set may stand in: one that counts flushes, or lets a write fail. */
@@ -334,12 +334,6 @@ async function flushDir(dir: string, files: FileCalls, given?: OpenDir): Promise
 }
 
 const isUnsyncable = (error: unknown) => cannotSyncDirs.has((error as NodeJS.ErrnoException).code ?? '')
-
-/** The file or a directory above it is not there. */
-export function isMissing(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException
-  return code === 'ENOENT' || code === 'ENOTDIR'
-}
 
 /** What work with a file answers; undefined when the file is not there. */
 export async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {

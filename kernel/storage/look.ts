@@ -96,14 +96,14 @@ function ask<T>(
       later(path, (error, found) => {
         // What came as soon as the loop looked for answers was not waited for, however long the loop was elsewhere.
         answered(path, near, waited() ? began : performance.now())
-        if (error && !isNothing(error)) reject(error)
+        if (error && !isMissing(error)) reject(error)
         else resolve(error ? undefined : found)
       })
     })
   try {
     return now(path)
   } catch (error) {
-    if (isNothing(error)) return undefined
+    if (isMissing(error)) return undefined
     throw error
   } finally {
     // What one directory costs, others may cost, too: each has to show anew that it is quick before anybody waits for it here.
@@ -121,7 +121,11 @@ function passes(most: number): () => boolean {
   return () => left === 0
 }
 
-const isNothing = (error: unknown) => /^(ENOENT|ENOTDIR)$/.test((error as NodeJS.ErrnoException).code ?? '')
+/** The file or a directory above it is not there. */
+export function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' || code === 'ENOTDIR'
+}
 
 /** Whether it was quick. A path may be slow alone: another disk begins there. */
 function answered(path: string, near: string, began: number): boolean {
