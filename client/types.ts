@@ -1713,7 +1713,7 @@ export interface DeleteMcpServerQuery {
   /** absolute; files of the project join in when its workspace is trusted */
   cwd?: string
 }
-export interface DeleteSession2Data {
+export interface DeleteSessionByActionData {
   deleted: true
 }
 export interface DeleteSessionData {
@@ -5580,7 +5580,7 @@ export interface paths {
   '/api/v1/sessions/{session_id}:delete': {
     post: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<DeleteSession2Data> | Failure<40001 | 40401 | 40901 | 50001 | 50003 | 50005>> } & Refused
+      responses: { 200: Content<Success<DeleteSessionByActionData> | Failure<40001 | 40401 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:fork': {

@@ -247,6 +247,7 @@ export const deleteSessionAction = defineRoute({
   ...deletion,
   method: 'POST',
   path: `${item}:delete`,
+  operationId: 'deleteSessionByAction',
   summary: 'The same as DELETE, for clients that know actions only'
 })
 

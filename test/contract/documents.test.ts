@@ -35,6 +35,15 @@ test('OpenAPI: valid, every mounted route exactly once, with each failure it dec
   }
 })
 
+test('no operation is told from another by a number behind its name', async t => {
+  const server = await startTestKernel(t, { packs: await loadDefaultPacks() })
+  const names = operationsOf(await read(server, 'openapi')).map(({ operation }) => operation.operationId as string)
+  assert.deepEqual(
+    names.filter(name => /\d$/.test(name)),
+    []
+  )
+})
+
 test('AsyncAPI: valid, with every declared event, frame, ack and server frame', async t => {
   const { packs, declared } = recorded(await loadDefaultPacks())
   const document = await read(await startTestKernel(t, { packs }), 'asyncapi')
