@@ -8,13 +8,10 @@ import {
   Unauthorized,
   ValidationFailed
 } from '../../kernel/index.ts'
-import type { DocumentSchema, DocumentSchemas } from './document-schema.ts'
+import { bytes, type DocumentSchema, type DocumentSchemas } from './document-schema.ts'
 import { exampleOf } from './examples.ts'
 
 const json = 'application/json'
-/** As OpenAPI 3.1 says it; a generator that is told nothing makes no type. */
-const bytes = { type: 'string', contentMediaType: 'application/octet-stream' }
-
 const requestId = { type: 'string', description: 'ULID, or the X-Request-Id of the request' }
 
 const descriptions: Readonly<Record<number, string>> = {

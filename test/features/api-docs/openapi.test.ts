@@ -158,25 +158,28 @@ test('a byte reply has its media types and statuses beside the JSON failures', (
   const { responses } = document.paths['/api/v1/pictures'].get
   assert.deepEqual(Object.keys(responses), ['200', '206', '304', '401', '403', '404', '429', '503'])
   assert.deepEqual(Object.keys(responses['200'].content), ['image/png', 'image/jpeg', 'application/json'])
-  const bytes = { schema: { type: 'string', contentMediaType: 'application/octet-stream' } }
+  const bytes = { schema: { type: 'string', contentMediaType: 'application/octet-stream', format: 'binary' } }
   assert.deepEqual(responses['206'].content, { 'image/png': bytes, 'image/jpeg': bytes })
   assert.equal(responses['304'].content, undefined)
 })
 
-test('a body may be left out only when it is optional or has a default; uploads are multipart', () => {
+test('a body may be left out only when it is optional or has a default; uploads are multipart, their files bytes', () => {
   const post = { ...base, method: 'POST' } as const
+  const bytes = Type.String({ contentMediaType: 'application/octet-stream' })
   const document = documentOf(
     addNote,
     defineRoute({ ...post, path: '/api/v1/a', body: Type.Optional(Type.Object({ count: Type.Integer() })) }),
     defineRoute({ ...post, path: '/api/v1/b', body: Type.Object({}, { default: {} }) }),
-    defineRoute({ ...post, path: '/api/v1/c', bodyType: 'stream', body: Type.Object({ file: Type.String() }), bodyLimit: 99 })
+    defineRoute({ ...post, path: '/api/v1/c', bodyType: 'stream', body: Type.Object({ file: bytes }), bodyLimit: 99 })
   )
   const bodyOf = (path: string) => document.paths[path].post.requestBody
   assert.equal(bodyOf('/api/v1/notes').required, true)
   assert.equal(bodyOf('/api/v1/notes').description, 'At most 2048 bytes')
   assert.equal(bodyOf('/api/v1/a').required, false)
   assert.equal(bodyOf('/api/v1/b').required, false)
-  assert.deepEqual(bodyOf('/api/v1/c').content['multipart/form-data'].schema.required, ['file'])
+  const { schema } = bodyOf('/api/v1/c').content['multipart/form-data']
+  assert.deepEqual(schema.required, ['file'])
+  assert.deepEqual(schema.properties.file, { type: 'string', contentMediaType: 'application/octet-stream', format: 'binary' })
 })
 
 test('path and query values are parameters: required as the pipeline sees it, arrays by repeated keys', () => {
