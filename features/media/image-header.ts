@@ -52,6 +52,9 @@ function jpeg(head: Buffer): ImageHeader | undefined {
 export const measured = (header: { readonly width: number; readonly height: number } | undefined, bytes: number): string =>
   `${header ? `${header.width}x${header.height} px, ` : ''}${bytes} bytes`
 
+/** Each comment ends at its first end: where one may reach over others, many of them are taken together in every way before the text is none. */
+const svg = /^\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->)[\s\S])*-->\s*)*(?:<!DOCTYPE svg[^>]*>\s*)?<svg[\s>]/i
+
 /** The type of an image or video by its first bytes; undefined for anything else. */
 export function mediaTypeOf(head: Buffer): string | undefined {
   const ascii = (from: number, to: number) => head.toString('latin1', from, to)
@@ -63,8 +66,7 @@ export function mediaTypeOf(head: Buffer): string | undefined {
   if (ascii(0, 4) === 'RIFF' && ascii(8, 12) === 'WEBP') return 'image/webp'
   if (ascii(0, 2) === 'BM' && head.subarray(0, 64).includes(0)) return 'image/bmp'
   if (ascii(0, 4) === 'II*\0' || ascii(0, 4) === 'MM\0*') return 'image/tiff'
-  if (/^\s*(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]*?-->\s*)*(?:<!DOCTYPE svg[^>]*>\s*)?<svg[\s>]/i.test(head.toString('utf8', 0, 1024)))
-    return 'image/svg+xml'
+  if (svg.test(head.toString('utf8', 0, 1024))) return 'image/svg+xml'
   if (ascii(4, 8) === 'ftyp') {
     const brand = ascii(8, 12)
     if (/^avi[fs]$/.test(brand)) return 'image/avif'

@@ -149,3 +149,16 @@ test('headers say format and size; a head that is cut says neither', () => {
   assert.equal(mediaTypeOf(Buffer.from('\0\0\0\x18ftypavif', 'latin1')), 'image/avif')
   assert.equal(mediaTypeOf(Buffer.from('plain words')), undefined)
 })
+
+test('a file of nothing but comments is told from an SVG as fast as any other', { timeout: 20_000 }, async t => {
+  const comments = '<!---->'.repeat(200)
+  const [page, image] = await look(
+    t,
+    ['image_in'],
+    { 'a.html': Buffer.from(`${comments}<p>`), 'b.svg': Buffer.from(`<?xml version="1.0"?>\n${comments.slice(0, 700)} <svg>`) },
+    { path: 'a.html' },
+    { path: 'b.svg' }
+  )
+  assert.match(page?.text ?? '', /neither an image nor a video that is known here/)
+  assert.match(image?.text ?? '', /is image\/svg\+xml, which models do not take/)
+})
