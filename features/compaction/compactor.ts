@@ -85,7 +85,7 @@ export interface Taken {
 
 /** Between two steps: every call has its result. */
 export async function take({ agent, history }: Pick<CompactionInput, 'agent' | 'history'>): Promise<Taken> {
-  const facts = { end: history.messages.count(), compactions: history.compactions() }
+  const facts = { end: history.messages.next(), compactions: history.compactions() }
   const messages = await history.contextMessages()
   return { ...facts, messages, request: await agent.draft() }
 }

@@ -32,6 +32,10 @@ export class MessageLog implements Messages {
     return hidden.reduce((count, [from, to]) => count - (to - from), messages)
   }
 
+  next(): number {
+    return this.#ports.conversation().messages
+  }
+
   async page({ before, after, size }: MessageQuery): Promise<MessagePage> {
     const conversation = this.#ports.conversation()
     const end = conversation.messages

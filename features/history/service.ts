@@ -27,6 +27,8 @@ export interface MessagePage {
  */
 export interface Messages {
   count(): number
+  /** The number that the next message gets; those that were taken back keep theirs. */
+  next(): number
   page(query: MessageQuery): Promise<MessagePage>
   find(id: string): Promise<HistoryMessage | undefined>
 }

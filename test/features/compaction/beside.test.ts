@@ -24,22 +24,31 @@ const call = (id: string, tokens: number) => [
   { type: 'finish', reason: 'tool_calls' } as const
 ]
 
-/** Half of a window of 100000 tokens is used after the first prompt; the second begins a compaction. `summary`: waits until it is let go. */
-async function start(t: TestContextLike, second: readonly Reply[], summary: Reply = counted('the summary', 10)) {
+/**
+ * Half of a window of 100000 tokens is used after the first prompt; the second begins a compaction. `summary`: waits until it is let go. `undone`: a
+ * prompt that is taken back before.
+ */
+async function start(t: TestContextLike, second: readonly Reply[], summary: Reply = counted('the summary', 10), undone?: string) {
   const home = await freshDir()
   await writeFile(join(home, 'config.toml'), '[loop_control]\nreserved_context_size = 0\ncompaction_trigger_ratio = 0.5\n')
   const gate = latch()
-  const replies: Reply[] = [counted('early answer', 60_000), ...second]
+  const before = undone === undefined ? [] : [counted('taken back', 500)]
+  const replies: Reply[] = [...before, counted('early answer', 60_000), ...second]
   const next = () => (replies.length > 1 ? replies.shift() : replies[0])
   const given = [{ type: 'wait', until: gate.opened } as const, ...(summary as [])]
   const llm = windowed(100_000, next as Reply, given)
   const packs = [config, undo, echoRunner()]
   const agent = await startCompacting(t, llm, { home, packs })
+  const params = { session_id: agent.session_id }
+  if (undone !== undefined) {
+    await agent.prompt(undone)
+    await agent.settled(1)
+    assert.equal((await agent.call(undoSession, { params })).code, 0)
+  }
   await agent.prompt('first')
-  await agent.settled(1)
+  await agent.settled(1 + before.length)
   await agent.prompt('second')
   const until = (type: string) => agent.waitFor(event => event.type === type)
-  const params = { session_id: agent.session_id }
   return { agent, llm, letGo: () => gate.open(), until, params, packs }
 }
 
@@ -66,6 +75,25 @@ test('a turn whose context the configuration wants smaller early goes on: what i
   const read = words(again.requests.at(-1)!)
   assert.match(read, /first.*second.*the summary.*late answer.*third.*fourth/)
   assert.doesNotMatch(read, /early answer/)
+})
+
+test('where a turn was taken back before, nothing that the summary knows stays behind it, after a restart neither', async t => {
+  const { agent, llm, letGo, until, packs } = await start(t, [counted('late answer', 61_000)], undefined, 'mistake')
+  await agent.settled(3)
+  letGo()
+  await until('compaction.completed')
+  await agent.prompt('third')
+  await agent.settled(4)
+  const again = windowed(100_000, counted('ok', 100))
+  const reopened = await startCompacting(t, again, { home: await copyOfHome(agent.home), session_id: agent.session_id, packs })
+  await reopened.prompt('fourth')
+  await reopened.settled(1)
+  for (const { requests } of [llm, again]) {
+    const view = words(requests.at(-1)!)
+    assert.match(view, /first.*second.*the summary.*late answer.*third/)
+    assert.doesNotMatch(view, /early answer|mistake/)
+    assert.equal(view.split('second').length, 2)
+  }
 })
 
 test('a step waits for a compaction that goes on beside its turn when the context is full, and knows the calls that were made meanwhile', async t => {
