@@ -281,8 +281,10 @@ export class TaskTable {
     await Promise.all(
       [...this.#live.values()].map(async task => {
         if (leave && (await task.leave())) {
-          await this.#history.append(leftRecord.of({ task_id: task.id }))
-          this.#gone(task)
+          await this.#history.append(leftRecord.of({ task_id: task.id })).catch((err: unknown) => {
+            this.#ports.log.error({ err, task_id: task.id }, 'that a task was left running could not be saved')
+          })
+          this.#gone(task) // nothing of it is heard any more, also when the disk refuses
           return
         }
         task.stop('close', 'The session was closed.')

@@ -455,3 +455,18 @@ test('work that cannot be left running, or ends while it is left, is stopped whe
     [['task.left', left.task.id]]
   )
 })
+
+test('a disk that refuses to note a task which is left running does not hold up the end of the server', { timeout: 20_000 }, async t => {
+  const home = await freshDir()
+  await writeFile(`${home}/config.toml`, '[background]\nkeep_alive_on_exit = true\n')
+  const history = historyOnDisk(records => {
+    if (records.some(({ type }) => type === 'task.left')) throw new Error('no space')
+  })
+  const scene = await startTasks(t, scriptedLlm('ok'), { packs: [config], home, history })
+  await scene.hold({ background: true, leave: async () => true })
+
+  const began = performance.now()
+  await scene.stop()
+
+  assert.ok(performance.now() - began < 2_000, 'nobody waits for an end that is not heard any more')
+})
