@@ -174,7 +174,11 @@ export class LiveTask implements Task {
   async #leave(): Promise<boolean> {
     if (this.#end || !this.#detached || !this.spec.leave) return false
     try {
-      if (!(await this.spec.leave(this.output.path, () => this.output.finish(true)))) return false
+      const flushed = () => {
+        this.#addUnfinished() // the rest of this line goes into the file from elsewhere
+        return this.output.finish(true)
+      }
+      if (!(await this.spec.leave(this.output.path, flushed))) return false
     } catch (err) {
       this.#ports.log.error({ err, task_id: this.id }, 'a task could not be left running; it is stopped')
       return false
@@ -182,6 +186,11 @@ export class LiveTask implements Task {
     this.#left = true
     clearTimeout(this.#timer)
     return true
+  }
+
+  #addUnfinished(): void {
+    const rest = this.spec.unfinished?.() ?? ''
+    if (rest !== '' && this.output.bytes <= MAX_BYTES) this.output.add(rest)
   }
 
   #after(ms: number, then: () => void): void {
@@ -204,8 +213,7 @@ export class LiveTask implements Task {
     this.#end = { at: this.#ports.now().getTime(), outcome }
     await this.#detaching?.catch(() => false) // whoever asked for it hears of it
     clearTimeout(this.#timer)
-    const rest = this.spec.unfinished?.() ?? ''
-    if (rest !== '' && this.output.bytes <= MAX_BYTES) this.output.add(rest)
+    this.#addUnfinished()
     await this.output.finish(this.#detached)
     if (this.#detached) await this.#ports.terminated(this)
     this.#ports.over(this)

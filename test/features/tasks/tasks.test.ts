@@ -470,3 +470,24 @@ test('a disk that refuses to note a task which is left running does not hold up 
 
   assert.ok(performance.now() - began < 2_000, 'nobody waits for an end that is not heard any more')
 })
+
+test('what a task had begun to print when it was left running stands in its file before what comes then', async t => {
+  const home = await freshDir()
+  await writeFile(`${home}/config.toml`, '[background]\nkeep_alive_on_exit = true\n')
+  const scene = await startTasks(t, scriptedLlm('ok'), { packs: [config], home })
+  let file = ''
+  const { run } = await scene.hold({
+    background: true,
+    unfinished: () => 'and a begin',
+    async leave(path, flushed) {
+      await flushed()
+      file = await readFile(path, 'utf8')
+      return true
+    }
+  })
+  run.output('a line\n')
+
+  await scene.stop()
+
+  assert.equal(file, 'a line\nand a begin')
+})
