@@ -181,11 +181,14 @@ export class TaskTable {
     })
     const reported = claim ? [reportedRecord.of({ task_ids: [id], tool_call_id: claim.tool_call_id })] : []
     const saved = await this.#insist([end, ...reported])
+    // A call may have come while the disk was slow.
+    const late = this.telling.claimed(id)
+    if (saved && !claim && late[0]) await this.#insist([reportedRecord.of({ task_ids: [id], tool_call_id: late[0].tool_call_id })])
     const entry = this.#entry(id)
     const untold = saved && entry && isUntold(entry) && entry.end?.quiet !== true
     const told = untold ? this.telling.tell(entry) : undefined
     this.#gone(task, this.agent.record.type === 'sub' ? undefined : told) // a subagent begins nothing by itself
-    for (const each of claims) each.take(id)
+    for (const each of [...claims, ...late]) each.take(id)
   }
 
   async #insist(records: readonly HistoryRecord[]): Promise<boolean> {

@@ -61,7 +61,8 @@ async function firstEnd(
 ): Promise<string> {
   const known = task_id === undefined ? undefined : table.find(task_id)
   if (task_id !== undefined && !known) throw unknownTask(task_id)
-  if (known && known.info.status !== 'running') {
+  // The end of a task that is still live is not on record yet.
+  if (known && known.info.status !== 'running' && !table.live(known.info.taskId)) {
     await table.telling.report(known.info.taskId, tool_call_id)
     return known.info.taskId
   }

@@ -7,7 +7,7 @@ import { listTools } from '../../../features/tools/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { copyOfHome, wireOf } from '../agent/start.ts'
+import { copyOfHome, historyOnDisk, wireOf } from '../agent/start.ts'
 import { afterRestart, startTasks, told } from './start.ts'
 
 type Llm = ReturnType<typeof scriptedLlm>
@@ -133,6 +133,33 @@ test('WaitFor by id for a task that is over tells of it once, also when its noti
   await next.prompt('go')
   await next.settled(1)
   assert.deepEqual(told(again), [])
+})
+
+test('WaitFor by id for a task whose end the disk refuses at first is all that tells of it', async t => {
+  let id = ''
+  const [more, refused] = [latch(), latch()]
+  let refusals = 0
+  const history = historyOnDisk(records => {
+    if (!records.some(({ type }) => type === 'task.terminated') || ++refusals > 2) return
+    refused.open()
+    throw new Error('no space')
+  })
+  const llm = scriptedLlm(() => [{ type: 'wait', until: more.opened }, ...call('WaitFor', { timeout: 600, task_id: id })], 'ok', 'ok')
+  const scene = await startTasks(t, llm, { history })
+  const { task, end } = await scene.hold({ background: true })
+  id = task.id
+  await scene.prompt('go')
+  await llm.arrived(0)
+  end()
+  await refused.opened
+  more.open()
+  await scene.settled(1)
+  await task.ended
+  await scene.prompt('again')
+  await scene.settled(2)
+
+  assert.match(results(llm)[0] ?? '', /status: completed/)
+  assert.deepEqual(told(llm), [])
 })
 
 test('WaitFor by id also ends with a task that ends in the foreground, and every call that waits for one ends with it', async t => {
