@@ -1,6 +1,6 @@
 /** One shell command in a process group of its own: started, read, ended with everything it started. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
-import { closeSync, existsSync } from 'node:fs'
+import { closeSync, existsSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
@@ -176,6 +176,9 @@ export class Command {
     const out = await open(file, 'a', 0o600)
     try {
       for (const stream of streams) {
+        // What came since it was paused is held in this process. Until the helper has the pipe nothing else may be read.
+        stream.removeAllListeners('data')
+        for (let held: Buffer | null = stream.read(); held; held = stream.read()) writeFileSync(out.fd, held)
         const env = { PATH: process.env.PATH } // it outlives this process, and no key with it
         const helper = spawn('cat', [], { stdio: [stream, out.fd, 'ignore'], detached: true, env })
         helper.on('error', () => undefined) // without it the command goes on until it prints

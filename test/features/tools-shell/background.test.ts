@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import config from '../../../features/config/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
@@ -7,6 +9,7 @@ import { abortSession } from '../../../features/prompts/index.ts'
 import { cancelTask, detachTask, listTasks, readTask, type TaskInfo } from '../../../features/tasks/index.ts'
 import tasks from '../../../features/tasks/pack.ts'
 import tools from '../../../features/tools/pack.ts'
+import { Command } from '../../../features/tools-shell/command.ts'
 import shell from '../../../features/tools-shell/pack.ts'
 import { type Program, Shell } from '../../../features/tools-shell/shell.ts'
 import { definePack, type Pack } from '../../../kernel/index.ts'
@@ -291,4 +294,22 @@ test('the whole output of a command in the background is in its file, cleaned as
   const path = /output_file: (\S+)/.exec(scene.results(1)[0] ?? '')?.[1] ?? ''
   assert.ok(path.endsWith(`/tasks/${taskId}/output.log`))
   assert.equal(await readFile(path, 'utf8'), '20%\nend')
+})
+
+test('what a command prints while the server lets go of it is in its file, in its place', async () => {
+  const cwd = await freshDir()
+  const [file, marked] = [join(cwd, 'output'), join(cwd, 'marked')]
+  const line = 'read go; echo first; touch marked; read go; echo second'
+  const given = { shell: '/bin/sh', command: line, cwd, env: process.env, mark: 'left.1', talks: true, onText() {} }
+  const command = new Command({ ...given, killGraceMs: 0, drainMs: 0 })
+
+  await command.leave(file, async () => {
+    await command.write('go\n')
+    while (!existsSync(marked)) await new Promise(resolve => setTimeout(resolve, 2))
+    for (let pass = 0; pass < 3; pass++) await new Promise(setImmediate) // so that it was read
+  })
+  await command.write('go\n')
+
+  while (!(await readFile(file, 'utf8')).includes('second')) await new Promise(resolve => setTimeout(resolve, 2))
+  assert.equal(await readFile(file, 'utf8'), 'first\nsecond\n')
 })
