@@ -1,4 +1,4 @@
-/** The AsyncAPI 3.0 document of the WebSocket: exactly the given events and frames. It needs nothing of 3.1, which generators refuse. */
+/** The AsyncAPI 3.1 document of the WebSocket: exactly the given events and frames. */
 import type { Declarations, TSchema } from '../../kernel/index.ts'
 import { Areas } from './areas.ts'
 import { asyncapiAck, asyncapiEvent, asyncapiOutFrame, asyncapiRefusal, asyncapiRequest, type Message } from './asyncapi-messages.ts'
@@ -37,7 +37,7 @@ export function asyncapiDocument(
   const channel = { $ref: '#/channels/ws' }
   const security = [{ $ref: '#/components/securitySchemes/bearer' }]
   return {
-    asyncapi: '3.0.0',
+    asyncapi: '3.1.0',
     info: {
       title: info.title,
       version: info.version,

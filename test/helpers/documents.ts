@@ -35,7 +35,7 @@ export async function lintProblems(document: object): Promise<string[]> {
 
 export function asyncapiProblems(document: object): string {
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false })
-  const schema = createRequire(import.meta.url)('@asyncapi/specs/schemas/3.0.0-without-$id.json') as object
+  const schema = createRequire(import.meta.url)('@asyncapi/specs/schemas/3.1.0-without-$id.json') as object
   return ajv.validate(schema, JSON.parse(JSON.stringify(document))) ? '' : ajv.errorsText()
 }
 

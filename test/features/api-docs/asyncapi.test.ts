@@ -47,10 +47,10 @@ function documentOf(events: readonly EventSpec[] = [noteTyped, noteAdded], frame
 
 const payloadOf = (message: string) => ['components', 'messages', message, 'payload']
 
-test('the document is valid AsyncAPI 3.0 with one channel and both directions', () => {
+test('the document is valid AsyncAPI 3.1 with one channel and both directions', () => {
   const document = documentOf()
   assert.equal(asyncapiProblems(document), '')
-  assert.equal(document.asyncapi, '3.0.0')
+  assert.equal(document.asyncapi, '3.1.0')
   assert.deepEqual(
     Object.values(document.channels as Record<string, Document>).map(channel => channel.address),
     ['/api/v1/ws']

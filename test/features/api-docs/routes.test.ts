@@ -5,9 +5,9 @@ import { startTestKernel } from '../../../kernel/testing.ts'
 
 test('the documents need the token and come without an envelope', async t => {
   const { rest } = await startTestKernel(t, { packs: [apiDocs] })
-  for (const [path, key, version] of [
-    ['/openapi.json', 'openapi', '3.1.0'],
-    ['/asyncapi.json', 'asyncapi', '3.0.0']
+  for (const [path, key] of [
+    ['/openapi.json', 'openapi'],
+    ['/asyncapi.json', 'asyncapi']
   ] as const) {
     const refused = await rest.raw('GET', path, { token: null })
     const answer = await rest.raw('GET', path)
@@ -15,6 +15,6 @@ test('the documents need the token and come without an envelope', async t => {
     assert.equal(refused.status, 401, path)
     assert.equal(answer.status, 200)
     assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
-    assert.equal(JSON.parse(answer.body.toString())[key], version)
+    assert.match(JSON.parse(answer.body.toString())[key], /^3\.1\./)
   }
 })
