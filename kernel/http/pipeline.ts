@@ -59,8 +59,7 @@ export class Pipeline {
         res.writeHead(204).end()
         return
       }
-      const others = yieldToLoop() // of many that come at once, each is served beside what is under way
-      if (others) await others
+      await yieldToLoop() // of many that come at once, each is served beside what is under way
       const target = this.#table.find(exchange.method, exchange.url)
       route = target.route
       if (target.open) takeAuthorization(req)

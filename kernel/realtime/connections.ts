@@ -176,8 +176,7 @@ export class Connections {
 
   async #leave(connection: ClientConnection): Promise<void> {
     const { log, options } = this.#env
-    const others = yieldToLoop() // a network that breaks down cuts all clients at once
-    if (others) await others
+    await yieldToLoop() // a network that breaks down cuts all clients at once
     const errors = await waitAtMost(
       connection.closeHost(() => developerError('client_gone')),
       options.graceMs

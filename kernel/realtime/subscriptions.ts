@@ -189,8 +189,7 @@ export class Subscriptions {
     }
     try {
       for await (const group of journal.lines(from, to)) {
-        const others = yieldToLoop()
-        if (others) await others
+        await yieldToLoop()
         if (!connection.open) break
         await connection.pass(group.filter(keep))
       }

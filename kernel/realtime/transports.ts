@@ -45,8 +45,7 @@ export function onSocket(env: Environment, { gate, accept, closing }: SocketsOpt
       socket.destroy()
       return
     }
-    const others = yieldToLoop() // after a drop all clients come back at once
-    if (others) await others
+    await yieldToLoop() // after a drop all clients come back at once
     const judged = await judge(req)
     if (judged instanceof AppError) {
       refuse(socket, judged)

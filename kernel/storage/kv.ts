@@ -103,8 +103,7 @@ export class KvDatabase {
         const key = at.slice(head.length)
         const value = await usable(key, text, false)
         if (value !== undefined) entries.push([key, value])
-        const others = yieldToLoop()
-        if (others) await others
+        await yieldToLoop()
       }
       return entries
     }

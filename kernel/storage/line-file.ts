@@ -173,8 +173,7 @@ export class LineFiles {
           if (reason !== undefined) damaged.add(line, reason)
           if (line.ended) end = line.next
           size = line.ended ? line.next : line.next - 1
-          const others = yieldToLoop()
-          if (others) await others
+          await yieldToLoop()
         }
       }
     } finally {

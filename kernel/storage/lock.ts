@@ -225,8 +225,7 @@ function countsAsFree(nonce: string): void {
 
 async function beat(): Promise<void> {
   for (const lock of [...held]) {
-    const others = yieldToLoop()
-    if (others) await others
+    await yieldToLoop()
     if (held.has(lock)) await lock.touch()
   }
 }

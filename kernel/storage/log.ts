@@ -134,8 +134,7 @@ export class Logs {
             if (decoded?.kind === 'damaged') damaged.add(line, decoded.reason)
             if (decoded?.kind === 'newer') newer++
             if (decoded?.kind === 'value') yield { at: line.start, next: line.next, value: decoded.value }
-            const others = yieldToLoop()
-            if (others) await others
+            await yieldToLoop()
           }
         }
       } finally {
