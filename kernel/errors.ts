@@ -6,7 +6,7 @@
 
 import { basename } from 'node:path'
 import { type TSchema, Type } from '@sinclair/typebox'
-import { headOf, shellWord } from './text.ts'
+import { shellWord, shortened } from './text.ts'
 
 /** What an answer with this error holds beside its text. */
 export interface ErrorShapes {
@@ -52,10 +52,8 @@ export interface AppErrorOptions {
 
 const brand = Symbol.for('kernel.AppError')
 
-const messageChars = 2000
-
 /** Messages and paths repeat what they are about, and that may be as long as a body. */
-const shortened = (text: string): string => (text.length <= messageChars ? text : `${headOf(text, messageChars)}…`)
+const told = (text: string): string => shortened(text, 2000)
 
 /** An expected failure on its way to the envelope. */
 export class AppError extends Error {
@@ -65,7 +63,7 @@ export class AppError extends Error {
   readonly [brand] = true
 
   constructor(spec: ErrorSpec, options: AppErrorOptions = {}) {
-    super(shortened(options.message ?? spec.message), options.cause === undefined ? undefined : { cause: options.cause })
+    super(told(options.message ?? spec.message), options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'AppError'
     this.spec = spec
     this.data = options.data ?? null
@@ -141,7 +139,7 @@ export function invalid(details: readonly Detail[], cause?: unknown): AppError {
   const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : undefined
   return new AppError(ValidationFailed, {
     message,
-    details: details.slice(0, mostDetails).map(({ path, message: text }) => ({ path: shortened(path), message: shortened(text) })),
+    details: details.slice(0, mostDetails).map(({ path, message: text }) => ({ path: told(path), message: told(text) })),
     cause
   })
 }

@@ -5,7 +5,7 @@
 import { closeSync, fstatSync, mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Logger as PinoLogger, pino } from 'pino'
-import { headOf } from '../text.ts'
+import { shortened } from '../text.ts'
 import { redactLine, redactText } from './redact.ts'
 
 export type Logger = PinoLogger
@@ -109,6 +109,5 @@ export function createOperator(log: Pick<Logger, 'info' | 'warn'>, show: (line: 
 
 /** Texts of providers and of files may hold anything; none of it may steer the terminal. */
 function shown(text: string): string {
-  const line = redactText(text.slice(0, 4 * maxChars)).replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, ' ')
-  return line.length > maxChars ? `${headOf(line, maxChars)}…` : line
+  return shortened(redactText(text.slice(0, 4 * maxChars)).replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, ' '), maxChars)
 }

@@ -200,5 +200,5 @@ test('a line for whoever runs the server is one line without secrets and control
   operator.info({}, 'x'.repeat(5_000))
 
   assert.deepEqual(shown[0], { level: 'warning', text: 'it said: [2J"Authorization: [redacted]"' })
-  assert.deepEqual([shown[1]?.level, shown[1]?.text.length], ['info', 1_001])
+  assert.deepEqual([shown[1]?.level, shown[1]?.text.length], ['info', 1_000])
 })
