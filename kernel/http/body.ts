@@ -1,24 +1,27 @@
 /** Reads request bodies within their limits. */
 import { isUtf8 } from 'node:buffer'
-import { IncomingMessage } from 'node:http'
+import { type IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Readable, Transform } from 'node:stream'
 import { type AppError, invalid } from '../errors.ts'
 
-/** Time within which a JSON body must have arrived, ms. */
-const bodyMs = 300_000
+/** Time within which a body that is read as a whole must have arrived, or one that nobody reads and that fits, ms. */
+export const bodyMs = 300_000
 
 /** Levels of arrays and objects in a JSON body; more would overflow the stack of everything that walks it. */
 const maxDepth = 256
 
 const refused = (message: string): AppError => invalid([{ path: 'body', message }])
 
+/** Whether a body comes with the request, as its headers say. */
+export const hasBody = ({ headers }: IncomingMessage): boolean => headers['transfer-encoding'] !== undefined || announced(headers) > 0
+
+const announced = (headers: IncomingHttpHeaders): number => Number(headers['content-length'] ?? 0)
+
 /** The bytes of a JSON body; undefined when there are none. Rejects with a 40001 for another content type and more than `limit` bytes. */
 export async function readBody(req: IncomingMessage, limit: number): Promise<Buffer | undefined> {
-  const length = req.headers['content-length']
-  const chunked = req.headers['transfer-encoding'] !== undefined
-  if (!chunked && (length === undefined || length === '0')) return undefined
+  if (!hasBody(req)) return undefined
   checkType(req)
-  if (length !== undefined && Number(length) > limit) throw tooLarge(limit)
+  if (announced(req.headers) > limit) throw tooLarge(limit)
   const bytes = await readBytes(req, limit)
   return bytes.length === 0 ? undefined : bytes
 }
@@ -49,8 +52,7 @@ const tooLarge = (limit: number) => refused(`is larger than ${limit} bytes`)
  * larger. The source is not destroyed: its connection still carries the answer.
  */
 export function limitedStream(source: Readable, limit: number): Readable {
-  const announced = source instanceof IncomingMessage ? Number(source.headers['content-length'] ?? 0) : 0
-  if (announced > limit) throw tooLarge(limit)
+  if (source instanceof IncomingMessage && announced(source.headers) > limit) throw tooLarge(limit)
   let size = 0
   const limited = new Transform({
     transform(chunk: Buffer, _encoding, done) {

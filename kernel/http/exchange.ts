@@ -7,7 +7,7 @@ import type { RequestInfo } from '../contract.ts'
 import type { Asker, Way } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
-import { jsonIn, limitedStream, readBody } from './body.ts'
+import { bodyMs, hasBody, jsonIn, limitedStream, readBody } from './body.ts'
 import { type FileReply, type StreamReply, sendBinary } from './bytes.ts'
 import { type AnswerText, LargeText } from './large-json.ts'
 
@@ -171,7 +171,7 @@ export class HttpExchange implements Exchange {
   #ending(): (last?: string | Buffer) => void {
     const req = this.#req
     const res = this.#res
-    const isRead = req.complete || !this.#hasBody // as of now: a long answer may take longer than the rest of the body
+    const isRead = req.complete || !hasBody(req) // as of now: a long answer may take longer than the rest of the body
     const keep = this.#mayKeep
     if (!keep) res.setHeader('connection', 'close')
     // The connection layer drops the body of a HEAD; text that comes with the end leaves in one write with the headers.
@@ -191,7 +191,7 @@ export class HttpExchange implements Exchange {
   async relay(way: Way, limit: number | undefined): Promise<number | undefined> {
     const req = this.#req
     const res = this.#res
-    const body = limit !== undefined ? await this.#bytes(limit) : this.#hasBody ? req : undefined
+    const body = limit !== undefined ? await this.#bytes(limit) : hasBody(req) ? req : undefined
     const reply = await way.relay(this, body, this.signal)
     if (!reply) return undefined
     const keep = this.#mayKeep
@@ -202,15 +202,10 @@ export class HttpExchange implements Exchange {
     return reply.status
   }
 
-  get #hasBody(): boolean {
-    const { 'content-length': announced, 'transfer-encoding': chunked } = this.#req.headers
-    return chunked !== undefined || Number(announced ?? 0) > 0
-  }
-
   /** The body was read, or is short enough to be swallowed. */
   get #mayKeep(): boolean {
     const announced = this.#req.headers['content-length']
-    return this.#req.complete || !this.#hasBody || Number(announced ?? Number.POSITIVE_INFINITY) <= this.#keepBytes
+    return this.#req.complete || !hasBody(this.#req) || Number(announced ?? Number.POSITIVE_INFINITY) <= this.#keepBytes
   }
 
   get #isKnown(): boolean {
@@ -231,8 +226,6 @@ function requestId(given: string): string | undefined {
   return /^[0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{26}$/.test(first) ? first : undefined
 }
 
-/** Time within which an unread body that fits must have arrived, ms. */
-const bodyMs = 300_000
 /** How much of an unwanted body is swallowed, and for how long, so that the client gets to read the reply before the connection ends. */
 const lingerBytes = 16 * 1_048_576
 const lingerMs = 2_000

@@ -1,5 +1,6 @@
 /** A route asked from inside this process: the same routing, checks, handler and reply, without a socket. */
 import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { inProcess, type Principal } from '../access/principal.ts'
 import type { AnyRoute, BodyOf, DataOf, ParamsOf, QueryOf } from '../contract.ts'
 import type { Way } from '../elsewhere.ts'
@@ -138,9 +139,7 @@ export class InjectedExchange implements Exchange {
       await this.sendBytes({ stream: reply.body, type, headers: Object.fromEntries(kept) as Record<string, string> })
       return reply.status
     }
-    const parts: Buffer[] = []
-    for await (const part of reply.body) parts.push(part as Buffer)
-    this.#send(reply.status, parts.length === 0 ? undefined : Buffer.concat(parts).toString('utf8'))
+    this.#send(reply.status, (await text(reply.body)) || undefined)
     return reply.status
   }
 

@@ -4,6 +4,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { developerError } from '../errors.ts'
+import { hasBody } from './body.ts'
 
 /** How long a connection whose request was refused as a whole may take to read the reason, ms. */
 const lastWordMs = 1_000
@@ -50,7 +51,6 @@ export function createServer(handler: (req: IncomingMessage, res: ServerResponse
 }
 
 const offersWebSocket = (req: IncomingMessage) => /\bwebsocket\b/i.test(req.headers.upgrade ?? '')
-const hasBody = ({ headers }: IncomingMessage) => headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
 /** From Node 25 on the body of an offer does not come with the socket, but with the request: such a request is served where it came. */
 const readsOffers =
