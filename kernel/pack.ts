@@ -7,7 +7,7 @@ import { isErrorSpec } from './declared.ts'
 import { developerError, type ErrorSpec } from './errors.ts'
 import type { BinaryReply } from './http/bytes.ts'
 import type { TapFn, TapOptions, TapPoints, Tappable } from './lifecycle/hooks.ts'
-import type { Dispose, TimerOptions } from './lifecycle/scope.ts'
+import type { Dispose } from './lifecycle/scope.ts'
 import type { Accounts, Collection, ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './lifecycle/services.ts'
 import type { AnySlot, Hosts } from './lifecycle/slot.ts'
 import type { Logger, Operator } from './log/log.ts'
@@ -114,11 +114,10 @@ export interface PackContext<C = unknown> extends Accounts {
   /** Registers an undo (watcher, socket, listener). The returned function runs it early. */
   own(dispose: Dispose): () => Promise<void>
   /**
-   * Runs `work` every `ms` (1 to 2,147,483,647; RangeError), or `once`. The next `ms` begin when what it answers has settled: it never runs
-   * twice at a time. A failure is the pack's and stops nothing; unloading waits for a run within the grace time. The process does not stay
-   * for it.
+   * Runs `work` every `ms` (1 to 2,147,483,647; RangeError). The next `ms` begin when what it answers has settled: it never runs twice at a
+   * time. A failure is the pack's and stops nothing; unloading waits for a run within the grace time. The process does not stay for it.
    */
-  timer(ms: number, work: () => unknown, options?: TimerOptions): Undo
+  timer(ms: number, work: () => unknown): Undo
   /**
    * Starts a program as `spawn` of `node:child_process` does, in a process group of its own (POSIX), and owns it: when the pack ends, the
    * group gets SIGTERM, and SIGKILL after half of the grace time (`graceMs`); what the program leaves in its group is killed when it ends;

@@ -227,9 +227,9 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       assertFunction('a clean-up', dispose)
       return scope.own(dispose)
     },
-    timer(ms, work, options) {
+    timer(ms, work) {
       assertFunction('a timer', work)
-      return startTimer(starter, ms, work, options)
+      return startTimer(starter, ms, work)
     },
     spawn(command, args = [], options = {}) {
       open()

@@ -199,21 +199,11 @@ interface Starter {
   readonly scope: Scope
 }
 
-export interface TimerOptions {
-  /** Run once instead of again and again. Default false. */
-  readonly once?: boolean
-}
-
 /** What setTimeout can count, ms. */
 const longestMs = 2 ** 31 - 1
 
 /** See `PackContext.timer`. */
-export function startTimer(
-  { pack, guard, scope }: Starter,
-  ms: number,
-  work: () => unknown,
-  { once = false }: TimerOptions = {}
-): () => void {
+export function startTimer({ pack, guard, scope }: Starter, ms: number, work: () => unknown): () => void {
   if (!(ms >= 1 && ms <= longestMs)) throw new RangeError(`a timer takes 1 to ${longestMs} ms, not ${ms}`)
   let timer: NodeJS.Timeout
   let running: Promise<unknown> | undefined
@@ -229,8 +219,7 @@ export function startTimer(
       .catch((error: unknown) => {
         if (!scope.signal.aborted) guard.report(pack, 'timer', error)
       })
-    if (once) drop()
-    else if (!over) arm()
+    if (!over) arm()
   }
   const arm = () => {
     timer = setTimeout(() => {

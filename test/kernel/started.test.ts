@@ -35,13 +35,16 @@ test('a timer runs again when what it started is over, never twice at a time, an
   assert.deepEqual([most, at, runs], [1, 0, before])
 })
 
-test('a timer runs once where it is to, its undo stops it, and a time that nobody can wait is refused', async t => {
+test('the undo of a timer stops it, also from within, and a time that nobody can wait is refused', async t => {
   const { ctx, faults } = await contextOf(t)
   const ran: string[] = []
   const done = latch()
   ctx.timer(1, () => ran.push('withdrawn'))()
-  ctx.timer(1, () => ran.push('once'), { once: true })
-  ctx.timer(20, done.open, { once: true })
+  const stop = ctx.timer(1, () => {
+    ran.push('once')
+    stop()
+  })
+  ctx.timer(20, done.open)
   await done.opened
   assert.deepEqual(ran, ['once'])
   for (const ms of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) assert.throws(() => ctx.timer(ms, () => undefined), RangeError)
@@ -107,7 +110,10 @@ test('what has ended leaves nothing behind: no undo, no listener of the process'
   const starter = { pack: 'busy', guard, scope }
   const listeners = process.listenerCount('exit')
   const ran = latch()
-  startTimer(starter, 1, ran.open, { once: true })
+  const stop = startTimer(starter, 1, () => {
+    stop()
+    ran.open()
+  })
   const child = startChild(starter, 'true', [], {}, 100)
   assert.equal(process.listenerCount('exit'), listeners + 1)
   await Promise.all([ran.opened, once(child, 'exit')])

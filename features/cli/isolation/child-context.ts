@@ -152,9 +152,9 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
       return undo(ask('tap', [hook, tap, options], answer))
     },
     own: dispose => scope.own(dispose),
-    timer(ms, work, options) {
+    timer(ms, work) {
       assertFunction('a timer', work)
-      return startTimer({ pack: name, guard, scope }, ms, work, options)
+      return startTimer({ pack: name, guard, scope }, ms, work)
     },
     spawn: (command, args = [], options = {}) => startChild({ pack: name, guard, scope }, command, args, options, graceMs / 2),
     ...accounts,
