@@ -76,7 +76,7 @@ export function textStart(text: string, tokens: number): string {
 
 /** The longest end, as `textStart`. */
 export function textEnd(text: string, tokens: number): string {
-  let low = Math.max(0, text.length - tokens * 4)
+  let low = Math.max(0, text.length - Math.max(0, tokens) * 4)
   let high = text.length
   while (low < high) {
     const middle = Math.floor((low + high) / 2)

@@ -56,6 +56,14 @@ test('one message that is too long keeps its beginning and its end, and a small 
   assert.ok(kept.messages.reduce((sum, each) => sum + estimateMessage(each), 0) <= 2050)
 })
 
+test('where what came behind a long message takes all that stays, nothing is left of it', () => {
+  // 100 tokens each, with that of the role
+  const short = Array.from({ length: 180 }, (_, at) => message(`${at} `.padEnd(396, 'y')))
+  const kept = keptInputs([message('a'.repeat(400_000)), ...short], 200_000)
+  assert.equal(kept.messages.length, 182)
+  assert.ok(kept.messages.reduce((sum, each) => sum + estimateMessage(each), 0) <= 20_100)
+})
+
 test('a text is cut where the estimate says, and no character in two', () => {
   const mixed = 'ab\u{1f600}cd\u{1f600}'.repeat(50)
   for (let tokens = 0; tokens < 60; tokens++) {
