@@ -139,6 +139,8 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
   return {
     put: async (id, source, { maxBytes = Number.POSITIVE_INFINITY } = {}) => {
       const file = place(id)
+      // It may fail before somebody reads it, who hears of it all the same.
+      if (source instanceof Readable) source.on('error', () => undefined)
       return storing(options, file, async () => {
         try {
           await ensureDir(inbox, files)

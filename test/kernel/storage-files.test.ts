@@ -291,6 +291,14 @@ test('deleting what is not there makes no directory', async t => {
   await assert.rejects(stat(dir), { code: 'ENOENT' })
 })
 
+test('a source that fails before it is read fails its blob, and nothing else', async t => {
+  const { store } = await opened(t, blobSpec)
+  const source = new PassThrough()
+  source.destroy(new Error('gone'))
+  await assert.rejects(store.put('a', source), { message: 'gone' })
+  assert.equal(await store.stat('a'), undefined)
+})
+
 test('a source whose blob could not even be begun is let go', async t => {
   const disk = new WatchedDisk()
   const storage = createStorage({ home: await freshDir(), log: warnings() }, { files: disk.files })
