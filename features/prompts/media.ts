@@ -1,5 +1,5 @@
 /** Media that users give beside a text: uploads, and media of messages of the session. */
-import { AppError } from '../../kernel/index.ts'
+import { AppError, lookAt } from '../../kernel/index.ts'
 import { FileMissing } from '../files/index.ts'
 import type { Histories, WirePart } from '../history/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
@@ -54,7 +54,10 @@ async function withMessageMedia(agent: AgentHost, content: readonly WirePart[], 
     const { attachment, media_type } = medium
     if (attachment) {
       const { file, shown, size: _size, ...facts } = attachment
-      await histories.attach(agent, { ...facts, source: file, ...(shown && { shown: { media_type: shown.media_type, data: shown.file } }) })
+      const given = { ...facts, source: file, ...(shown && { shown: { media_type: shown.media_type, data: shown.file } }) }
+      await histories.attach(agent, given).catch(async (error: unknown) => {
+        throw (await lookAt(file)) ? error : missing(id)
+      })
       parts.push({ ...part, source: { kind: 'session_media', file_id: id, media_type } })
     } else parts.push({ ...part, source: { kind: 'base64', media_type, data: (await medium.read()).toString('base64') } })
   }

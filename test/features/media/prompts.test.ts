@@ -3,7 +3,10 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { deleteFile } from '../../../features/files/index.ts'
+import { openSide } from '../../../features/fork/index.ts'
+import fork from '../../../features/fork/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
+import { submitPrompt } from '../../../features/prompts/index.ts'
 import { png } from '../../helpers/png.ts'
 import { toolCalls } from '../../helpers/scripted-llm.ts'
 import { wireOf } from '../agent/start.ts'
@@ -212,4 +215,17 @@ test('attachments are there after a restart, and a file that is gone is a text',
   await third.prompt('and now')
   await third.settled(1)
   assert.match(texts(shownTo(third.llm.requests[0]?.messages)), /\[image: its file is missing\]/)
+})
+
+test('an image of the session whose file is gone is missing for an agent that is to get it, too', async t => {
+  const scene = await mediaScene(t, ['image_in'], ['x'], { packs: [fork] })
+  const params = { session_id: scene.session_id }
+  const { agent_id } = (await scene.call(openSide, { params })).data
+  const { id } = await scene.upload(png(5, 5), 'a.png', 'image/png')
+  await scene.submit(asked, upload('image', id))
+  await scene.settled(1)
+  const name = (await readdir(scene.home, { recursive: true })).find(path => path.endsWith('-a.png')) ?? ''
+  await rm(join(scene.home, name))
+  const again = { type: 'image' as const, source: { kind: 'session_media' as const, file_id: id } }
+  assert.equal((await scene.call(submitPrompt, { params, body: { agent_id, content: [again] } })).code, 40407)
 })
