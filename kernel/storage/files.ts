@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { type BigIntStats, closeSync, constants, fstatSync, fsync, openSync, readFileSync, utimesSync, writevSync } from 'node:fs'
 import * as node from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { developerError } from '../errors.ts'
 import { isMissing, ThisThread } from './look.ts'
@@ -115,6 +116,11 @@ export async function linkIfFree(file: string, name: string, files: FileCalls): 
   }
 }
 
+/** A stream may fail before somebody reads it, who hears of it all the same; it is no error that nobody caught. */
+export function heardLater(content: unknown): void {
+  if (content instanceof Readable) content.on('error', () => undefined)
+}
+
 async function writeTemporary(
   file: string,
   content: FileContent,
@@ -123,6 +129,7 @@ async function writeTemporary(
   const { files = nodeFiles, like } = options
   const temporary = options.temporary ?? (options.unserialised ? join(dirname(file), `.${randomUUID()}~`) : `${file}~`)
   const mode = like ? like.mode & 0o777 : (options.mode ?? 0o600)
+  heardLater(content)
   const handle = options.temporary ? await files.open(temporary, 'wx', mode) : await openFresh(temporary, mode, files)
   try {
     try {

@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import type { StoreSpec } from '../contract.ts'
 import { type Fence, quarantineFile, removeFenced, replaceFenced, type StoreParts, storing } from './fences.ts'
-import { ensureDir, fileOf, forReading, idsBelow, KeyedQueue, nodeFiles, readIfThere, unlessMissing } from './files.ts'
+import { ensureDir, fileOf, forReading, heardLater, idsBelow, KeyedQueue, nodeFiles, readIfThere, unlessMissing } from './files.ts'
 import { type Lock, withLock } from './lock.ts'
 import { BlobMissing, type BlobStore, BlobTooLarge, type Codec, codecOf, type DocumentStore } from './ports.ts'
 import { sweepAbandoned, temporaryName } from './process-life.ts'
@@ -139,8 +139,7 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
   return {
     put: async (id, source, { maxBytes = Number.POSITIVE_INFINITY } = {}) => {
       const file = place(id)
-      // It may fail before somebody reads it, who hears of it all the same.
-      if (source instanceof Readable) source.on('error', () => undefined)
+      heardLater(source)
       return storing(options, file, async () => {
         try {
           await ensureDir(inbox, files)

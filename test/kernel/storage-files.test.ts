@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test'
 import { defineStore, type StoreSpec } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { Type } from '../../kernel/shapes.ts'
+import { replaceFile } from '../../kernel/storage/files.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
 import { acquireLock } from '../../kernel/storage/lock.ts'
 import type { StoreOf } from '../../kernel/storage/ports.ts'
@@ -291,12 +292,14 @@ test('deleting what is not there makes no directory', async t => {
   await assert.rejects(stat(dir), { code: 'ENOENT' })
 })
 
-test('a source that fails before it is read fails its blob, and nothing else', async t => {
-  const { store } = await opened(t, blobSpec)
-  const source = new PassThrough()
-  source.destroy(new Error('gone'))
-  await assert.rejects(store.put('a', source), { message: 'gone' })
+test('a source that fails before it is read fails its blob, or its file, and nothing else', async t => {
+  const { store, dir } = await opened(t, blobSpec)
+  const failing = () => new PassThrough().destroy(new Error('gone'))
+  await assert.rejects(store.put('a', failing()), { message: 'gone' })
   assert.equal(await store.stat('a'), undefined)
+  const disk = new WatchedDisk()
+  disk.before('open', /b~$/, async () => void (await stat(dir))) // the source fails meanwhile
+  await assert.rejects(replaceFile(join(dir, 'b'), failing(), { files: disk.files }), { message: 'gone' })
 })
 
 test('a source whose blob could not even be begun is let go', async t => {
