@@ -90,9 +90,13 @@ export class Watchers implements FileWatches {
     })
     opened.catch(() => undefined) // whoever waits for it hears
     const watched: Watched = { id, root, path, recursive, users: new Set(), opened, settle }
-    this.#watched.set(id, watched)
     clearTimeout(this.#idle)
-    this.#send({ kind: 'open', id, root, path, recursive, max: this.#max })
+    try {
+      this.#send({ kind: 'open', id, root, path, recursive, max: this.#max })
+    } catch (error) {
+      throw WatchTrouble.of(error) // no thread can be had
+    }
+    this.#watched.set(id, watched)
     return watched
   }
 

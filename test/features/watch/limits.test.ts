@@ -5,7 +5,7 @@ import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { mkdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Worker } from 'node:worker_threads'
+import threads, { Worker } from 'node:worker_threads'
 import { createSession } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import watch from '../../../features/watch/pack.ts'
@@ -15,6 +15,7 @@ import { WholeWatcher } from '../../../features/watch/whole-watcher.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import type { Connection } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
+import { mockedBuiltins } from '../../helpers/builtins.ts'
 import { setEnvironment, withEnvironment } from '../../helpers/environment.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -260,4 +261,20 @@ test('the thread that watches ends 5 s after there is nothing to watch, whether 
   await assert.rejects(watchers.watch({ root }, listener), { trouble: 'too_many' })
   t.mock.timers.tick(5000)
   assert.equal(ended, 2)
+})
+
+test('where no thread can be had a watch is refused, and the next one of that path is not kept waiting for it', async t => {
+  const root = await realpath(await freshDir())
+  const watchers = new Watchers(2, call => call())
+  t.after(() => watchers.close())
+  const listener = { changed: () => undefined, unknown: () => undefined }
+  const refuse = () => {
+    throw Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' })
+  }
+  t.mock.method(threads, 'Worker', refuse as never)
+  const restore = mockedBuiltins(t)
+  await assert.rejects(watchers.watch({ root }, listener), { trouble: 'failed' })
+  restore()
+  const release = await watchers.watch({ root }, listener)
+  release()
 })
