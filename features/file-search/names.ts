@@ -37,6 +37,7 @@ export class Names {
       })
     } finally {
       signal.removeEventListener('abort', stop)
+      this.#waiting.delete(id) // it is there yet where no thread could be had
     }
   }
 

@@ -17,7 +17,7 @@ const HEAP_MB = 128
  */
 export function lookBehind(task: SpecialsTask, found: (kind: SpecialKind) => void): () => void {
   let worker: Worker | undefined
-  const timer = setTimeout(() => {
+  const look = () => {
     worker = new Worker(new URL(`./specials-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: task,
       env: {},
@@ -26,6 +26,13 @@ export function lookBehind(task: SpecialsTask, found: (kind: SpecialKind) => voi
     worker.unref()
     worker.on('message', found)
     worker.on('error', () => undefined) // the program ends with its time limit
+  }
+  const timer = setTimeout(() => {
+    try {
+      look()
+    } catch {
+      // no thread can be had: as above
+    }
   }, PATIENCE_MS)
   return () => {
     clearTimeout(timer)

@@ -4,13 +4,15 @@ import { mkdirSync, rmdirSync } from 'node:fs'
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Worker } from 'node:worker_threads'
+import threads, { Worker } from 'node:worker_threads'
 import { grep } from '../../../features/file-search/grep.ts'
 import type { SearchEngine } from '../../../features/file-search/index.ts'
 import { NameTree } from '../../../features/file-search/name-tree.ts'
+import { Names } from '../../../features/file-search/names.ts'
 import fileSearch from '../../../features/file-search/pack.ts'
 import { SecondLook } from '../../../features/file-search/second-look.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
+import { mockedBuiltins } from '../../helpers/builtins.ts'
 import { latch } from '../../helpers/latch.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { fileScene } from '../fs/scene.ts'
@@ -176,4 +178,25 @@ test('names of many directories that went together are forgotten in less time th
   const gone = await looked()
   assert.deepEqual([read.length, gone.length, tree.size], [12_000, 0, 0])
   assert.ok(gone.ms < read.ms, `${gone.ms} ms, not ${read.ms}`)
+})
+
+test('the thread of the names ends when nobody asks any more, also after one that could not be had', { timeout: 10_000 }, async t => {
+  const names = new Names(1)
+  t.after(() => names.close())
+  const query = { mode: 'fuzzy', root: await freshDir(), follow_gitignore: true, show_hidden: false, query: 'a', limit: 1 } as const
+  const find = () => names.find({ ...query, include: [], exclude: [] }, t.signal)
+  t.mock.method(threads, 'Worker', (() => {
+    throw Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' })
+  }) as never)
+  const restore = mockedBuiltins(t)
+  await assert.rejects(find(), /EAGAIN/)
+  restore()
+  const ended = latch()
+  const { terminate } = Worker.prototype
+  t.mock.method(Worker.prototype, 'terminate', function (this: Worker) {
+    ended.open()
+    return terminate.call(this)
+  })
+  assert.deepEqual((await find()).items, [])
+  await ended.opened
 })

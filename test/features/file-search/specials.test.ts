@@ -4,11 +4,15 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import threads from 'node:worker_threads'
 import { searchEngine } from '../../../features/file-search/index.ts'
 import fileSearch from '../../../features/file-search/pack.ts'
 import { createRipgrep, findRipgrep } from '../../../features/file-search/ripgrep.ts'
+import { lookBehind } from '../../../features/file-search/special-files.ts'
 import { walker } from '../../../features/file-search/walker.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
+import { mockedBuiltins } from '../../helpers/builtins.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { fileScene } from '../fs/scene.ts'
 
 const program = await findRipgrep(process.env)
@@ -94,4 +98,16 @@ describe('searches at what is no ignore file', { concurrency: 6 }, () => {
     over.abort(new Error('gone'))
     await assert.rejects(search, /gone/)
   })
+})
+
+test('where no thread can be had nobody looks behind a search, which goes on', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { mock } = t.mock.method(threads, 'Worker', (() => {
+    throw Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' })
+  }) as never)
+  mockedBuiltins(t)
+  const end = lookBehind({ root: await freshDir(), above: [], reader: 'git' }, () => assert.fail('nothing was found'))
+  t.mock.timers.tick(400)
+  assert.equal(mock.callCount(), 1)
+  end()
 })
