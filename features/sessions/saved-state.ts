@@ -90,6 +90,7 @@ export class SavedState {
   #save(): Promise<void> {
     clearTimeout(this.#later)
     this.#later = undefined
+    if (this.#next) return this.#next // its changes are not begun with, nor refused, by somebody else: whoever asked for them would not hear it
     if (this.#ended) return this.#refuse()
     if (!this.#saving) {
       this.#saving = this.#write().finally(() => {
@@ -97,7 +98,7 @@ export class SavedState {
       })
       return this.#saving
     }
-    this.#next ??= this.#saving
+    this.#next = this.#saving
       .catch(() => undefined) // whoever asked for that write has seen its failure
       .then(() => {
         this.#next = undefined

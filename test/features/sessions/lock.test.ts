@@ -192,7 +192,7 @@ test('an agent is there once the state that names it is on disk; a deleted sessi
   await table.closeAll()
 })
 
-test('a change that waits for the write before it is refused when the session is lost or deleted meanwhile', async () => {
+test('a change that waits for the write before it is refused when the session is lost or deleted meanwhile, and closed', async () => {
   const catalog = { show: () => undefined, forget: () => undefined }
   const streams = { takeOver: async () => ({ seq: 0, epoch: 'e' }), lost: async () => undefined, remove: async () => undefined }
   for (const { moved, code } of [
@@ -208,15 +208,20 @@ test('a change that waits for the write before it is refused when the session is
       saved++
       await writing
     }
-    const table = tableWith([], { dir: await freshDir(), catalog: { ...catalog, put }, streams, live: { now: () => new Date(1) } })
+    const live = { now: () => new Date(1), flushed: async () => undefined }
+    const table = tableWith([], { dir: await freshDir(), catalog: { ...catalog, put }, streams, live })
     const session = await table.load('session_a')
     const first = session.update(state => ({ ...state, title: 'one' }))
+    session.tellTitle(true)
+    await new Promise(setImmediate)
     const later = ['two', 'three'].map(title => session.update(state => ({ ...state, title })))
     session.gone({ moved })
+    const closed = table.unload('session_a')
     free()
     await first
     for (const change of later) await assert.rejects(change, { code })
     assert.deepEqual([saved, session.state.title], [1, 'one'])
+    await closed
     await table.closeAll()
   }
 })
