@@ -70,6 +70,8 @@ export class LiveSession extends SlotHost implements Session {
   #gone = false
   /** Another server has it. */
   #moved = false
+  /** Its lock is given back. */
+  #over = false
   /** Ids of agents that are being made. */
   readonly #coming = new Set<string>()
 
@@ -235,6 +237,7 @@ export class LiveSession extends SlotHost implements Session {
   assertWritable(): void {
     if (this.#gone && !this.#moved) throw new AppError(SessionMissing)
     if (!this.writable || this.#moved) throw busyElsewhere()
+    if (this.#over) throw this.refusal()
   }
 
   /** For requests that are under way while the session is closed. */
@@ -282,5 +285,12 @@ export class LiveSession extends SlotHost implements Session {
   /** Resolves when everything is written. */
   settled(): Promise<void> {
     return this.#saved.settled()
+  }
+
+  /** Writes what its slots said as they went. Whoever still has it changes nothing any more: any server may have it next. */
+  async over(): Promise<void> {
+    this.#over = true
+    await this.settled()
+    this.#saved.end()
   }
 }

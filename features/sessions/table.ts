@@ -306,6 +306,7 @@ export class SessionTable {
     if (lock) {
       session.own(async () => {
         await this.#removals.get(id)?.()
+        await session.over()
         this.#ports.catalog.unpin(id) // first: what the next owner tells is newer
         await lock.release()
       })

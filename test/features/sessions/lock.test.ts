@@ -142,6 +142,21 @@ test('a session that is asked for while the others are closed is not opened any 
   )
 })
 
+test('what holds a session that is closed changes nothing in it: it may be of another server by then', async () => {
+  const told: string[] = []
+  const streams = { takeOver: async () => ({ seq: 0, epoch: 'e' }) }
+  const catalog = { show: () => undefined, put: async ({ title }: { title: string }) => void told.push(`saved ${title}`) }
+  const table = tableWith(told, { dir: await freshDir(), streams, catalog, live: { now: () => new Date(1) } })
+  const session = await table.load('session_a')
+  session.own(() => session.update(state => ({ ...state, title: 'as it goes' })).then(() => undefined))
+  await table.unload('session_a')
+  await assert.rejects(
+    session.update(state => ({ ...state, title: 'late' })),
+    { code: 40901 }
+  )
+  assert.deepEqual(told, ['pinned', 'saved as it goes', 'unpinned', 'released'])
+})
+
 test('a session that could not be made leaves its lock to others', async () => {
   const told: string[] = []
   const table = tableWith(told, { dir: join(await freshDir(), 'new'), catalog: { change: fails('the state cannot be saved') } })
