@@ -357,7 +357,7 @@ export class SessionTable {
     await session.settled()
     for (const agent of session.agents()) errors.push(...(await agent.closeHost()))
     await session.settled()
-    if (session.writable) await this.#ports.streams.close(session.id)
+    if (session.writable) await this.#ports.streams.close(session.id).catch(error => errors.push(error))
     if (session.hasLeft && !session.isMoved && !this.#removals.has(session.id))
       await writeFile(join(session.dir, waitingFile), '', { mode: 0o600 }).catch(error => errors.push(error))
     errors.push(...(await session.closeHost()))

@@ -157,6 +157,15 @@ test('what holds a session that is closed changes nothing in it: it may be of an
   assert.deepEqual(told, ['pinned', 'saved as it goes', 'unpinned', 'released'])
 })
 
+test('a session whose journal cannot be closed leaves its lock to others', async () => {
+  const told: string[] = []
+  const streams = { takeOver: async () => ({ seq: 0, epoch: 'e' }), close: fails('the journal cannot be written') }
+  const table = tableWith(told, { dir: await freshDir(), streams })
+  await table.load('session_a')
+  await table.unload('session_a')
+  assert.deepEqual(told, ['pinned', 'unpinned', 'released'])
+})
+
 test('a session that could not be made leaves its lock to others', async () => {
   const told: string[] = []
   const table = tableWith(told, { dir: join(await freshDir(), 'new'), catalog: { change: fails('the state cannot be saved') } })
