@@ -97,7 +97,9 @@ export class SessionTable {
   async load(id: string): Promise<LiveSession> {
     const live = this.#live.get(id)
     if (live) {
-      if (!live.isMoved && (live.writable || !(await this.#outdated(live)))) return this.#used(live)
+      const isUsable = !live.isMoved && (live.writable || !(await this.#outdated(live)))
+      if (this.#live.get(id) !== live) return await this.load(id) // it was closed meanwhile, and is loaded anew, perhaps
+      if (isUsable) return this.#used(live)
       await this.unload(id)
     }
     return await (this.#loading.get(id) ?? this.#loads(id, this.#load(id)))

@@ -21,12 +21,13 @@ interface Parts {
   readonly lock?: Partial<NonNullable<Awaited<ReturnType<TablePorts['lock']>>>>
   /** Who has the lock, by attempt: another process, or (undefined) nobody. */
   readonly holders?: ('a server' | 'a container' | undefined)[]
+  readonly more?: Partial<TablePorts>
 }
 
 /** A table that says what it does, with these parts of what it works with. */
 function tableWith(
   told: string[],
-  { dir = '/nowhere', catalog = {}, streams = {}, live = {}, lock = {}, holders = [] }: Parts
+  { dir = '/nowhere', catalog = {}, streams = {}, live = {}, lock = {}, holders = [], more = {} }: Parts
 ): SessionTable {
   let holder: (typeof holders)[number]
   return new SessionTable({
@@ -67,7 +68,8 @@ function tableWith(
     maxIdle: 1,
     idleMs: 100_000,
     hibernateMs: 100_000,
-    foreignMs: 1
+    foreignMs: 1,
+    ...more
   })
 }
 
@@ -164,6 +166,28 @@ test('a session whose journal cannot be closed leaves its lock to others', async
   await table.load('session_a')
   await table.unload('session_a')
   assert.deepEqual(told, ['pinned', 'unpinned', 'released'])
+})
+
+test('a session that is closed while it is asked whose it is, is loaded anew', async () => {
+  const streams = { openForeign: async () => ({ seq: 0, epoch: 'e' }), takeOver: async () => ({ seq: 0, epoch: 'e' }) }
+  const owners = { of: async () => undefined, isFree: async () => false, wasLeft: async () => false }
+  const table = tableWith([], {
+    dir: await freshDir(),
+    streams,
+    holders: ['a container', 'a container'],
+    more: { foreignMs: 100_000, owners }
+  })
+  const before = await table.load('session_a')
+  assert.equal(before.writable, false)
+
+  owners.isFree = async () => {
+    await table.unload('session_a')
+    return false
+  }
+  const after = await table.load('session_a')
+  assert.notEqual(after, before)
+  assert.equal(table.loaded('session_a'), after)
+  await table.closeAll()
 })
 
 test('a session that could not be made leaves its lock to others', async () => {
