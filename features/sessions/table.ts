@@ -198,7 +198,7 @@ export class SessionTable {
       this.#removals.delete(id)
     }
     if (failure !== undefined) throw failure
-    if (removed === undefined) throw new AppError(SessionMissing) // somebody else has closed it in between
+    if (removed === undefined) return await this.remove(id) // somebody else has closed it in between
     await discard(removed, id, streams)
   }
 

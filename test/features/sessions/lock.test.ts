@@ -190,6 +190,20 @@ test('a session that is closed while it is asked whose it is, is loaded anew', a
   await table.closeAll()
 })
 
+test('a session that is closed while its deletion ends its work is deleted', async () => {
+  const dir = join(await freshDir(), 'session_a')
+  await mkdir(dir)
+  const told: string[] = []
+  const streams = { takeOver: async () => ({ seq: 0, epoch: 'e' }), remove: async () => undefined }
+  const table = tableWith(told, { dir, streams, catalog: { forget: () => told.push('forgotten') } })
+  const closed: string[] = []
+  table.archiving.add(async ({ id }) => {
+    if (closed.push(id) === 1) await table.unload(id)
+  })
+  await table.remove('session_a')
+  assert.deepEqual(told, ['pinned', 'unpinned', 'released', 'pinned', 'forgotten', 'unpinned', 'released, gone'])
+})
+
 test('a session that could not be made leaves its lock to others', async () => {
   const told: string[] = []
   const table = tableWith(told, { dir: join(await freshDir(), 'new'), catalog: { change: fails('the state cannot be saved') } })
