@@ -48,7 +48,7 @@ export class SessionTable {
   readonly #loading = new Map<string, Promise<LiveSession>>()
   readonly #closing = new Map<string, Promise<void>>()
   /** What takes the data away, of sessions that are closed for good. */
-  readonly #removals = new Map<string, () => Promise<void>>()
+  readonly #removals = new Map<string, (lock: Lease) => Promise<void>>()
   readonly #idle: IdleSessions
   #closed = false
 
@@ -178,9 +178,10 @@ export class SessionTable {
     const { catalog, streams } = this.#ports
     let removed: string | undefined
     let failure: unknown
-    const take = async () => {
-      session.gone()
+    const take = async (lock: Lease) => {
       try {
+        await lock.look() // it may be another server's by now
+        session.gone()
         removed = await takeAway(session.dir, id)
         catalog.forget(id)
         this.#ports.changed?.(id, true)
@@ -307,7 +308,7 @@ export class SessionTable {
     if (!isOld) session.work.heard({ work: undefined, status: 'idle' })
     if (lock) {
       session.own(async () => {
-        await this.#removals.get(id)?.()
+        await this.#removals.get(id)?.(lock)
         await session.over()
         this.#ports.catalog.unpin(id) // first: what the next owner tells is newer
         await lock.release()

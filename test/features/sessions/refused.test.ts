@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import {
   archiveSession,
   createSession,
+  deleteSession,
   readSession,
   restoreSession,
   type SessionState,
@@ -39,6 +40,7 @@ async function start(t: TestContextLike) {
     sessions: services.sessions!,
     profile: async (body: { title?: string; metadata?: Record<string, unknown> }) => (await call(updateProfile, { params, body })).code,
     archive: async () => (await call(archiveSession, { params })).code,
+    remove: async () => (await call(deleteSession, { params })).code,
     restore: async () => (await call(restoreSession, { params })).code,
     read: async () => (await call(readSession, { params })).data,
     stored: async () => JSON.parse(await readFile(file, 'utf8')) as SessionState,
@@ -121,6 +123,15 @@ test('a change that is being written when another server takes the session over 
   assert.deepEqual([await profile({ title: 'lost' }), await profile({ title: 'late' })], [40901, 40901])
 
   assert.equal((await stored()).title, 'mine')
+})
+
+test('a session that another server has taken over is not deleted', async t => {
+  const { remove, stored, takeOver } = await start(t)
+  await takeOver()
+
+  assert.equal(await remove(), 40901)
+
+  assert.equal((await stored()).title, 'old')
 })
 
 test('a session that the disk does not tell of is refused while it is so, and is no missing one', async t => {
