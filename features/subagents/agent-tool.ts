@@ -95,8 +95,8 @@ async function runChild(child: Child, args: Arguments, env: ToolEnv, signal: Abo
     return resultOf(child, await child.work(args.prompt, time.signal).finally(time.release))
   }
   let end: ChildEnd | undefined
-  let begin = () => {}
-  const begun = new Promise<void>(resolve => {
+  let begin = (_begins: boolean) => {}
+  const begun = new Promise<boolean>(resolve => {
     begin = resolve
   })
   const starting = tasks.start(env.agent, {
@@ -114,7 +114,12 @@ async function runChild(child: Child, args: Arguments, env: ToolEnv, signal: Abo
       ...(child.model.thinking ? { thinkingEffort: child.model.thinking } : {})
     }),
     async run({ id, signal: stop, output }) {
-      await begun
+      // The start of the task waits for its work when it cannot be put on record.
+      stop.addEventListener('abort', () => begin(false), { once: true })
+      if (!(await begun)) {
+        child.abandon()
+        return { status: 'killed' }
+      }
       await child.announce(id)
       end = await child.work(args.prompt, stop)
       output(end.text)
@@ -122,7 +127,7 @@ async function runChild(child: Child, args: Arguments, env: ToolEnv, signal: Abo
       return { status: end.status === 'cancelled' ? 'killed' : 'failed', reason: end.error ?? 'it failed', hint: resumeHint(child.host.id) }
     }
   })
-  const task: Task = await starting.finally(begin).catch((error: unknown) => {
+  const task: Task = await starting.finally(() => begin(true)).catch((error: unknown) => {
     child.abandon()
     throw error
   })

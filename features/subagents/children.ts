@@ -154,7 +154,10 @@ export function createChildren({
             ...(model.thinking ? { thinkingEffort: model.thinking } : {}),
             ...(task_id === undefined ? {} : { taskId: task_id })
           })
-        )
+        ).catch((error: unknown) => {
+          running.delete(host.id)
+          throw error
+        })
     }
   }
 

@@ -9,7 +9,7 @@ import tools from '../../../features/tools/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
-import { startAgent } from '../agent/start.ts'
+import { historyOnDisk, startAgent } from '../agent/start.ts'
 
 const long = 'an answer of some length. '.repeat(20)
 const call = (id: string, args: Record<string, unknown>) => ({ id, name: 'Agent', args: { description: 'a side task', ...args } })
@@ -78,4 +78,45 @@ test('an agent that is resumed twice in one response is resumed once', { timeout
   assert.match((await outputs())[0] ?? '', /status: completed/)
   const told = await outputs()
   assert.deepEqual(told.map(text => /agent-0 is at work/.test(text)).sort(), [false, true], told.join('\n'))
+})
+
+/** The main agent calls Agent once with each prompt, on a disk that refuses one record of this type. */
+async function refusing(t: TestContextLike, type: string, ...calls: readonly ReturnType<typeof call>[]) {
+  let refused = false
+  const history = historyOnDisk(records => {
+    if (refused || !records.some(record => record.type === type)) return
+    refused = true
+    throw new Error('no space')
+  })
+  let turn = 0
+  const llm = scriptedLlm(({ messages }) => {
+    const said = JSON.stringify(messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1))
+    const next = said.includes('start one') ? calls[turn++] : undefined
+    return next ? toolCalls(next) : long
+  })
+  const scene = await startAgent(t, llm, { packs: [tools, interactions, permissions, tasks, subagents], history })
+  let prompts = 0
+  return async () => {
+    const from = scene.events.length
+    await scene.prompt('start one')
+    prompts++
+    let ended = 0
+    await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main' && ++ended === prompts)
+    const results = scene.events.slice(from).filter(({ type }) => type === 'tool.result')
+    return results.map(({ payload }) => String((payload as { output: unknown }).output)).join('\n')
+  }
+}
+
+test('an agent whose begin in the background the disk refuses does not hold up its call', { timeout: 20_000 }, async t => {
+  const next = await refusing(t, 'task.started', call('a', { prompt: 'task a', run_in_background: true }), call('b', { prompt: 'task b' }))
+
+  assert.match(await next(), /no space/)
+  assert.match(await next(), /status: completed/)
+})
+
+test('an agent whose begin the disk refuses is not at work: it can be taken up again', { timeout: 20_000 }, async t => {
+  const next = await refusing(t, 'subagent.spawned', call('a', { prompt: 'task a' }), call('b', { prompt: 'task b', resume: 'agent-0' }))
+
+  assert.match(await next(), /no space/)
+  assert.match(await next(), /status: completed/)
 })
