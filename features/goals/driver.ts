@@ -1,5 +1,5 @@
 /** Keeps an agent at its goal: turn after turn while the goal is active and within its budgets. */
-import type { Agent, Agents, StepInjector, TurnInfo } from '../agent/index.ts'
+import type { Agent, Agents, NoticeFate, StepInjector, TurnInfo } from '../agent/index.ts'
 import type { History, Origin } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ToolCallContext, ToolDenial } from '../tools/index.ts'
@@ -148,8 +148,13 @@ export class GoalDriver {
     if (!goal || this.#waiting !== undefined) return
     const notice = `${goal.goalId}_${id}`
     this.#waiting = notice
-    const fate = await (await this.#agent()).inject({ id: notice, content: continuation(goal), origin, admission: 'newTurn' })
-    if (fate === 'known') this.#waiting = undefined
+    let fate: NoticeFate | undefined
+    try {
+      fate = await (await this.#agent()).inject({ id: notice, content: continuation(goal), origin, admission: 'newTurn' })
+    } finally {
+      // One that the disk refused does not come, either: the next turn goes on.
+      if ((fate === undefined || fate === 'known') && this.#waiting === notice) this.#waiting = undefined
+    }
   }
 
   /** A continuation that waits does not come. */

@@ -17,7 +17,7 @@ import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { copyOfHome, insider, type StartOptions, startAgent } from '../agent/start.ts'
+import { copyOfHome, historyOnDisk, insider, type StartOptions, startAgent } from '../agent/start.ts'
 
 const call = (name: string, args: unknown = {}) => toolCalls({ id: `call_${name}`, name, args })
 const held = (until: Promise<unknown>) => [
@@ -180,6 +180,28 @@ test('the time in which no server ran is no time of a goal', async t => {
   const second = await start(t, scriptedLlm('ok'), '', { now: () => new Date(now), home, session_id })
   const goal = await second.goal()
   assert.deepEqual([goal?.status, goal?.terminalReason, goal?.wallClockMs], ['paused', 'the server was restarted', 0])
+})
+
+test('a slice that the disk refuses does not end the goal: the next turn goes on with it', async t => {
+  let slices = 0
+  const refused = latch()
+  const history = historyOnDisk(records => {
+    const isSlice = records.some(record => (record.origin as { name?: string } | undefined)?.name === 'goal_continuation')
+    if (!isSlice || slices++ > 0) return
+    refused.open()
+    throw new Error('no space')
+  })
+  const llm = scriptedLlm('a', 'b', call('UpdateGoal', { status: 'complete' }), 'done')
+  const scene = await start(t, llm, '', { history })
+  await scene.set({ goal_objective: 'a' })
+  await scene.prompt('go')
+  await refused.opened
+  await scene.settled(1)
+
+  await scene.prompt('and?')
+  while ((await scene.goal()) !== null) await new Promise(resolve => setTimeout(resolve, 2))
+
+  assert.deepEqual(scene.turns(), ['user', 'user', 'goal_continuation'])
 })
 
 test('a goal that is resumed while a turn of the user runs goes on behind it; that turn is none of its budget', async t => {
