@@ -87,8 +87,8 @@ export class AgentPlan {
   async read(): Promise<string> {
     const { file } = this
     if (file === undefined) return ''
-    // A link in its place would lead to a file that nobody may read.
-    const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)).catch((error: NodeJS.ErrnoException) => {
+    // A link in its place would lead to a file that nobody may read, and a pipe would be waited for.
+    const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
       throw new ToolRefusal(`The plan file ${file} cannot be read (${error.code}).`)
     })

@@ -1,5 +1,6 @@
 /** Plan mode over the real tools, permissions and approvals: entering, what it forbids, the review and all its ends, undo, restarts. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, rm, rmdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -400,8 +401,8 @@ test('there is nothing to review without plan mode, without a plan, or while the
   assert.match(results.find(({ toolCallId }) => toolCallId === 'x')?.output ?? '', /may change/)
 })
 
-test('a plan has at most 100 KB and lies in a regular file; what is refused is not put up', async t => {
-  const exits = ['large', 'folder', 'fits'].flatMap(id => [call('ExitPlanMode', {}, id), 'ok'])
+test('a plan has at most 100 KB and lies in a regular file; what is refused is not put up', { timeout: 30_000 }, async t => {
+  const exits = ['large', 'folder', 'pipe', 'fits'].flatMap(id => [call('ExitPlanMode', {}, id), 'ok'])
   const server = await start(t, [writePlan('x'), 'ok', ...exits])
   await server.setPlan(true)
   await server.turn('write')
@@ -414,9 +415,12 @@ test('a plan has at most 100 KB and lies in a regular file; what is refused is n
   await rm(file)
   await mkdir(file)
   assert.match((await exit())?.output ?? '', /not a regular file/)
+  await rmdir(file)
+  execFileSync('mkfifo', [file])
+  assert.match((await exit())?.output ?? '', /not a regular file/)
   assert.ok(!server.events.some(({ type }) => type === 'plan.revision'))
 
-  await rmdir(file)
+  await rm(file)
   await writeFile(file, 'p'.repeat(102_400))
   assert.equal((await exit([{ decision: 'approved' }]))?.isError, undefined)
   assert.equal(await server.planMode(), false)
