@@ -111,7 +111,7 @@ export class EventStream {
   }
 
   #start(): void {
-    if (this.#started) return
+    if (this.#started || this.#closed) return
     this.#started = true
     void this.#connect()
   }
@@ -119,23 +119,26 @@ export class EventStream {
   async #connect(): Promise<void> {
     const { url, token, silenceMs = 30_000, client_id = 'svc-code-client' } = this.#options
     this.#tell({ state: 'connecting' })
+    let connection: Connection | undefined
     try {
-      const connection = await Connection.open({
+      const [given, socket] = [await tokenOf(token), this.#options.WebSocket ?? (await platformSocket())]
+      if (this.#closed) return
+      connection = await Connection.open({
         url,
-        token: await tokenOf(token),
-        socket: this.#options.WebSocket ?? (await platformSocket()),
+        token: given,
+        socket,
         silenceMs,
         onFrame: frame => this.#receive(frame),
         onClose: reason => this.#lost(reason)
       })
+      if (!this.#closed) await connection.request('client_hello', { client_id })
       if (this.#closed) return connection.close()
-      this.#connection = connection
-      await connection.request('client_hello', { client_id })
+      this.#connection = connection // a watch that came before is joined below, and nowhere else
       this.#attempt = 0
       this.#tell({ state: 'open' })
       for (const entry of this.#watched.values()) void this.#join(connection, entry)
     } catch (error) {
-      this.#connection?.close()
+      connection?.close()
       this.#lost(error instanceof Error ? error.message : String(error))
     }
   }

@@ -168,6 +168,68 @@ test('a session that does not exist is told to whoever waits for it, and a strea
   await assert.rejects(client.events.watch(id, { onEvent: kept.onEvent }).ready, /is closed/)
 })
 
+/** A socket that answers when the test says so; what it was sent, by type. */
+function scripted() {
+  const sent: { readonly type: string; readonly id: string }[] = []
+  let made = 0
+  let socket: Scripted | undefined
+  const send = (frame: object) => socket?.onmessage?.({ data: JSON.stringify(frame) } as never)
+  class Scripted {
+    onopen = null
+    onclose = null
+    onerror = null
+    onmessage: ((event: never) => void) | null = null
+    constructor() {
+      made++
+      socket = this
+      setImmediate(() => send({ type: 'server_hello', payload: {} }))
+    }
+    send(text: string) {
+      sent.push(JSON.parse(text))
+    }
+    close() {}
+  }
+  const ack = ({ id }: { readonly id: string }, payload: object) => send({ type: 'ack', id, code: 0, msg: 'success', payload })
+  return { Scripted: Scripted as never, sent, ack, made: () => made }
+}
+
+test('a watch that begins while the connection introduces itself is subscribed once', async t => {
+  const { Scripted, sent, ack } = scripted()
+  const client = createClient({ url: 'http://127.0.0.1:1', token: 'x', WebSocket: Scripted })
+  t.after(() => client.close())
+  client.events.listen(() => undefined)
+  while (sent.length === 0) await new Promise(setImmediate)
+
+  const watch = client.events.watch('session_a', { onEvent: () => undefined })
+  ack(sent[0]!, {})
+  while (!sent.some(({ type }) => type === 'subscribe')) await new Promise(setImmediate)
+  ack(sent.at(-1)!, { not_found: [], resync_required: [], cursors: {} })
+  await watch.ready
+
+  assert.deepEqual(
+    sent.map(({ type }) => type),
+    ['client_hello', 'subscribe']
+  )
+})
+
+test('a stream that is closed opens no connection', async () => {
+  const { Scripted, made } = scripted()
+  const told: string[] = []
+  const options = { url: 'http://127.0.0.1:1', WebSocket: Scripted, onState: ({ state }: StreamState) => void told.push(state) }
+  const token = latch<string>()
+  const asking = createClient({ ...options, token: () => token.opened })
+  asking.events.listen(() => undefined)
+  asking.close()
+  token.open('x')
+  const closed = createClient({ ...options, token: 'x' })
+  closed.close()
+  closed.events.listen(() => undefined)
+  for (let pass = 0; pass < 5; pass++) await new Promise(setImmediate)
+
+  assert.equal(made(), 0)
+  assert.deepEqual(told, ['connecting', 'closed', 'closed'])
+})
+
 test('a token that was replaced is asked for again, for requests and for the next connection', async t => {
   const { page, server, home, cwd } = await scene(t, [[{ text: 'first' }]])
   const id = await newSession(await page(), cwd)
