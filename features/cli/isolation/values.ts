@@ -64,6 +64,8 @@ export class Encoder {
   readonly #answers: Answers | undefined
   /** Bytes of the value, in the order of their marks. */
   readonly bytes: Uint8Array[] = []
+  /** Those that are being written. */
+  readonly #errors = new Set<Error>()
   #shared: Map<object, number> | undefined
 
   constructor(refs: Refs, answers?: Answers) {
@@ -109,7 +111,7 @@ export class Encoder {
     if (proto === Object.prototype || proto === null) return this.#plain(value as Record<string, unknown>, path, depth)
     if (value instanceof Date) return { $: 'd', v: value.getTime() }
     if (value instanceof Uint8Array) return { $: 'b', i: this.bytes.push(value) - 1 }
-    if (value instanceof Error) return { $: 'e', v: this.encode({ ...factsOfError(value) }, path, depth + 1) }
+    if (value instanceof Error) return { $: 'e', v: this.#error(value, path, depth) }
     if (value instanceof AbortSignal) return this.#refs.mark(value, 'signal', path, undefined)
     if (value instanceof Map) return { $: 'm', v: this.encode([...value], path, depth + 1) }
     if (value instanceof Set) return { $: 't', v: this.encode([...value], path, depth + 1) }
@@ -146,6 +148,27 @@ export class Encoder {
   #reply(reply: BinaryReply['reply'], path: string, depth: number): unknown {
     if ('open' in reply && reply.open) throw new Uncrossable(`${path}.open`, 'is a handle of this process: give a stream in its place')
     return { $: 'y', v: this.#plain({ ...reply }, path, depth) }
+  }
+
+  /** What it carries beside its words comes along where it can: the error itself is heard in any case. */
+  #error(error: Error, path: string, depth: number): unknown {
+    if (this.#errors.has(error)) throw new Uncrossable(path, 'goes in circles')
+    this.#errors.add(error)
+    const { fields, cause, ...words } = factsOfError(error)
+    const kept: Record<string, unknown> = {}
+    const keep = (into: Record<string, unknown>, key: string, item: unknown) => {
+      try {
+        set(into, key, this.encode(item, `${path}.${key}`, depth + 1))
+      } catch (problem) {
+        if (!(problem instanceof Uncrossable)) throw problem
+      }
+    }
+    for (const [key, item] of Object.entries(fields)) keep(kept, key, item)
+    const facts = this.encode(words, path, depth + 1) as Record<string, unknown>
+    facts.fields = { $: 'o', v: kept }
+    if (cause !== undefined) keep(facts, 'cause', cause)
+    this.#errors.delete(error)
+    return facts
   }
 
   #spec(value: unknown, path: string, depth: number): unknown {

@@ -21,12 +21,17 @@ const act = defineRoute({
 
 const wild = packFile(`
 const act = defineRoute({ method: 'POST', path: '/api/v1/act/{what}', summary: 'Act', params: Type.Object({ what: Type.String() }), data: Type.Unknown() })
+/** As the errors of many libraries carry what they were about. */
+const circular = () => { const request = { retry() {} }; request.self = request; return request }
 const acts = {
   exit: () => process.exit(0),
   loop: () => { for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50) },
   heap: () => { const all = []; for (;;) all.push(new Array(10_000).fill({})) },
   bytes: async () => { const all = []; for (;;) { all.push(Buffer.alloc(20_000_000, 1)); await new Promise(done => setTimeout(done, 5)) } },
   throws: () => { setTimeout(() => { throw new Error('boom') }, 0); return new Promise(() => undefined) },
+  fails: () => { throw Object.assign(new TypeError('no answer'), { request: circular(), attempts: 3 }) },
+  refuses: async () => { throw Object.assign(new Error('not now'), { request: circular(), code: 'ENOTNOW' }) },
+  unheard: async () => { void Promise.reject(Object.assign(new Error('unheard'), { cause: circular() })); return 'on' },
   rejects: async () => { void Promise.reject(new Error('unheard')); return 'on' },
   globals: () => { Object.prototype.polluted = 1; globalThis.fetch = undefined; JSON.stringify = () => 'no'; return 1 },
   flood: ctx => { for (let n = 0; n < 5_000; n++) ctx.log.debug({ n }, 'x'.repeat(200)); return 'done' },
@@ -100,6 +105,18 @@ test('what a pack does to globals, promises and the log stays its own', async t 
   const storm = act('storm')
   assert.equal((await call(fine)).data, 'fine')
   assert.equal((await storm).data, 18_000)
+})
+
+test('an error that carries what cannot be had from another process is heard all the same', { timeout: 20_000 }, async t => {
+  const { kernel, act } = await start(t)
+  const { data: pid } = await act('pid')
+
+  assert.equal((await act('fails')).code, 50001)
+  assert.equal((await act('refuses')).code, 50001)
+  assert.equal((await act('unheard')).data, 'on')
+
+  assert.equal((await act('pid')).data, pid, 'the process goes on')
+  assert.match(feature(kernel)?.meta.faults?.last ?? '', /unheard/)
 })
 
 test('calls in flight have the grace time when the pack is unloaded, and its process ends', async t => {
