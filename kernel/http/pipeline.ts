@@ -59,7 +59,8 @@ export class Pipeline {
         res.writeHead(204).end()
         return
       }
-      await yieldToLoop() // of many that come at once, each is served beside what is under way
+      const others = yieldToLoop() // of many that come at once, each is served beside what is under way
+      if (others) await others
       const target = this.#table.find(exchange.method, exchange.url)
       route = target.route
       if (target.open) takeAuthorization(req)

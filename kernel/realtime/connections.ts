@@ -176,7 +176,8 @@ export class Connections {
 
   async #leave(connection: ClientConnection): Promise<void> {
     const { log, options } = this.#env
-    await yieldToLoop() // a network that breaks down cuts all clients at once
+    const others = yieldToLoop() // a network that breaks down cuts all clients at once
+    if (others) await others
     const errors = await waitAtMost(
       connection.closeHost(() => developerError('client_gone')),
       options.graceMs

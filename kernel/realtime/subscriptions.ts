@@ -189,7 +189,8 @@ export class Subscriptions {
     }
     try {
       for await (const group of journal.lines(from, to)) {
-        await yieldToLoop()
+        const others = yieldToLoop()
+        if (others) await others
         if (!connection.open) break
         await connection.pass(group.filter(keep))
       }

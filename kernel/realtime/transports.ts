@@ -45,7 +45,8 @@ export function onSocket(env: Environment, { gate, accept, closing }: SocketsOpt
       socket.destroy()
       return
     }
-    await yieldToLoop() // after a drop all clients come back at once
+    const others = yieldToLoop() // after a drop all clients come back at once
+    if (others) await others
     const judged = await judge(req)
     if (judged instanceof AppError) {
       refuse(socket, judged)

@@ -103,7 +103,8 @@ export class KvDatabase {
         const key = at.slice(head.length)
         const value = await usable(key, text, false)
         if (value !== undefined) entries.push([key, value])
-        await yieldToLoop()
+        const others = yieldToLoop()
+        if (others) await others
       }
       return entries
     }

@@ -173,7 +173,8 @@ export class LineFiles {
           if (reason !== undefined) damaged.add(line, reason)
           if (line.ended) end = line.next
           size = line.ended ? line.next : line.next - 1
-          await yieldToLoop()
+          const others = yieldToLoop()
+          if (others) await others
         }
       }
     } finally {

@@ -225,7 +225,8 @@ function countsAsFree(nonce: string): void {
 
 async function beat(): Promise<void> {
   for (const lock of [...held]) {
-    await yieldToLoop()
+    const others = yieldToLoop()
+    if (others) await others
     if (held.has(lock)) await lock.touch()
   }
 }

@@ -134,7 +134,8 @@ export class Logs {
             if (decoded?.kind === 'damaged') damaged.add(line, decoded.reason)
             if (decoded?.kind === 'newer') newer++
             if (decoded?.kind === 'value') yield { at: line.start, next: line.next, value: decoded.value }
-            await yieldToLoop()
+            const others = yieldToLoop()
+            if (others) await others
           }
         }
       } finally {
