@@ -88,10 +88,12 @@ export class AgentPlan {
     const { file } = this
     if (file === undefined) return ''
     // A link in its place would lead to a file that nobody may read, and a pipe would be waited for.
-    const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined
-      throw new ToolRefusal(`The plan file ${file} cannot be read (${error.code}).`)
-    })
+    const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)).catch(
+      (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return undefined
+        throw new ToolRefusal(`The plan file ${file} cannot be read (${error.code}).`)
+      }
+    )
     if (!handle) return ''
     try {
       const facts = await handle.stat()
