@@ -127,10 +127,12 @@ async function runChild(child: Child, args: Arguments, env: ToolEnv, signal: Abo
       return { status: end.status === 'cancelled' ? 'killed' : 'failed', reason: end.error ?? 'it failed', hint: resumeHint(child.host.id) }
     }
   })
-  const task: Task = await starting.finally(() => begin(true)).catch((error: unknown) => {
-    child.abandon()
-    throw error
-  })
+  const task: Task = await starting
+    .finally(() => begin(true))
+    .catch((error: unknown) => {
+      child.abandon()
+      throw error
+    })
   if (child.spec.background) return { output: tasks.backgroundResult(task.view) }
   const how = await task.foreground(signal)
   if (how !== 'ended') {
