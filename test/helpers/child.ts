@@ -1,9 +1,17 @@
 /** Runs a program of test/programs in a process of its own and talks to it by lines, so that a test can kill it at any moment. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+
+const programs = process.env.SVC_CODE_TEST_PROGRAMS ?? fileURLToPath(new URL('../programs', import.meta.url))
+
+/** The file to start: of a run, the one with all that the program imports (`run.mjs`). */
+export function program(name: string): string {
+  return join(programs, `${name}.js`)
+}
 
 export class Child {
   /** Lines printed so far. */
@@ -13,8 +21,7 @@ export class Child {
   #wake: () => void = () => undefined
 
   constructor(script: string, args: readonly string[]) {
-    const file = fileURLToPath(new URL(`../programs/${script}.js`, import.meta.url))
-    this.#process = spawn(process.execPath, [...process.execArgv, file, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+    this.#process = spawn(process.execPath, [...process.execArgv, program(script), ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
     this.#ended = once(this.#process, 'close').then(() => this.#wake())
     createInterface({ input: this.#process.stdout! }).on('line', line => {
       this.lines.push(line)

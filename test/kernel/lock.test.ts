@@ -5,12 +5,11 @@ import { readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/prom
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { afterEach, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
 import { acquireLock as acquire, type Lock, lockHolder, withLock } from '../../kernel/storage/lock.ts'
 import { documentSpec } from '../../kernel/testing/storage-suite.ts'
-import { startChild } from '../helpers/child.ts'
+import { program, startChild } from '../helpers/child.ts'
 import { WatchedDisk } from '../helpers/disk.ts'
 import { freshDir, warnings } from '../helpers/temp.ts'
 
@@ -249,8 +248,7 @@ test('a process in a namespace of its own keeps its lock', { skip: !canUnshare }
   const child = startChild(t, 'lock', 'hold', path)
   await child.atLeast(1)
   assert.equal(child.lines[0], 'held')
-  const script = fileURLToPath(new URL('../programs/lock.js', import.meta.url))
-  const other = spawnSync('unshare', [...unshare, process.execPath, script, 'try', path], { encoding: 'utf8' })
+  const other = spawnSync('unshare', [...unshare, process.execPath, program('lock'), 'try', path], { encoding: 'utf8' })
   assert.equal(other.stdout.trim(), 'refused', other.stderr)
 })
 

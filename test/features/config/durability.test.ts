@@ -12,6 +12,7 @@ import config from '../../../features/config/pack.ts'
 import { readToml } from '../../../features/config/toml.ts'
 import type { AppError } from '../../../kernel/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
+import { program } from '../../helpers/child.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 async function freshHome(): Promise<string> {
@@ -20,7 +21,7 @@ async function freshHome(): Promise<string> {
 }
 
 function patcher(t: TestContext, home: string, key: string, rounds: number): ChildProcess {
-  const child = fork(new URL('../../programs/config-patches.js', import.meta.url), [home, key, String(rounds)])
+  const child = fork(program('config-patches'), [home, key, String(rounds)])
   t.after(() => child.kill('SIGKILL'))
   return child
 }
@@ -50,7 +51,7 @@ test('death right before any step of a save leaves the old content or the new on
   const files: string[] = []
   for (let step = 1, alive = false; !alive; step++) {
     await writeFile(path, start)
-    const child = fork(new URL('../../programs/config-death.js', import.meta.url), [home, String(step)])
+    const child = fork(program('config-death'), [home, String(step)])
     t.after(() => child.kill('SIGKILL'))
     let saved = false
     child.on('message', () => {

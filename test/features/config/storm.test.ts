@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { readToml } from '../../../features/config/toml.ts'
+import { program } from '../../helpers/child.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import type { StormNote } from '../../programs/config-storm.ts'
 
@@ -52,7 +53,7 @@ class Notes {
 }
 
 function start(t: TestContext, home: string, prefix: string, notes: Notes): ChildProcess {
-  const child = fork(new URL('../../programs/config-storm.js', import.meta.url), [home, prefix])
+  const child = fork(program('config-storm'), [home, prefix])
   t.after(() => child.kill('SIGKILL'))
   child.on('message', note => notes.take(note as StormNote))
   child.once('exit', code => {

@@ -4,7 +4,6 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import config from '../../../features/config/pack.ts'
@@ -16,17 +15,16 @@ import plugins from '../../../features/plugins/pack.ts'
 import tools from '../../../features/tools/pack.ts'
 import shell from '../../../features/tools-shell/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
+import { program } from '../../helpers/child.ts'
 import { testMcpServer } from '../../helpers/mcp-server.ts'
 import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { type Started, type StartOptions, startAgent } from '../agent/start.ts'
 
-const script = fileURLToPath(new URL('../../programs/mcp-server.js', import.meta.url))
-
 /** Entry of the program that behaves so. */
 export const stdio = (mode = 'good', file?: string, more: object = {}) => ({
   command: process.execPath,
-  args: [script, mode, ...(file === undefined ? [] : [file])],
+  args: [program('mcp-server'), mode, ...(file === undefined ? [] : [file])],
   ...more
 })
 

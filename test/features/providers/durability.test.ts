@@ -16,6 +16,7 @@ import {
   replaceProvider,
   setDefaultModel
 } from '../../../features/providers/index.ts'
+import { program } from '../../helpers/child.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { body, start } from './scene.ts'
 
@@ -61,7 +62,7 @@ test('a killed server leaves whole providers, and every one that it acknowledged
     ['x', 1],
     ['y', 4]
   ] as const) {
-    const child = fork(new URL('../../programs/create-providers.js', import.meta.url), [home, name])
+    const child = fork(program('create-providers'), [home, name])
     t.after(() => child.kill('SIGKILL'))
     const done = once(child, 'exit')
     child.on('message', n => {
