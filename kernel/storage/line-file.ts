@@ -89,6 +89,8 @@ export class LineFiles {
         const slow = writeBytes(opened.handle, lines, this.#files, this.#here)
         if (slow) await slow
         if (this.#options.flush === 'each') await opened.handle.datasync()
+        const others = yieldToLoop() // what was written together is on the medium together, and all that waited for it goes on
+        if (others) await others
         const doubt = fence?.check()
         if (doubt) await doubt
       } catch (error) {

@@ -228,3 +228,25 @@ test('who asks where a log ends leaves no file open', async t => {
   assert.deepEqual(await store.append('a'), { at: [], end: 8 })
   assert.equal(await openFiles(dirname(path)), 0)
 })
+
+test('what waited for one disk goes on in shares of the loop', async t => {
+  const { store } = await aLog(t)
+  const files = Array.from({ length: 30 }, (_, n) => `f${n}`)
+  for (const file of files) await store.append(file, { n: 0 })
+  const passes: string[][] = [[]]
+  let open = true
+  const count = () => {
+    passes.push([])
+    if (open) setImmediate(count)
+  }
+  setImmediate(count)
+  const goOn = async (file: string, n: number) => {
+    await store.append(file, { n })
+    passes.at(-1)?.push(file)
+    for (const until = performance.now() + 1; performance.now() < until; );
+  }
+  await Promise.all(files.map(file => goOn(file, 1)))
+  open = false
+  const most = Math.max(...passes.map(pass => pass.length))
+  assert.ok(most <= 10, `30 ms of work were done as ${passes.map(pass => pass.length).join(', ')}`)
+})
