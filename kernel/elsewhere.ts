@@ -87,8 +87,8 @@ export type StandingFrame = Pick<RemoteFrame, 'type' | 'payload'> & Required<Pic
 
 /** What a subscription asks for; while it is tried elsewhere, what is left of that. */
 export interface SubscribeWish {
-  /** Subjects to show; null shows all, undefined keeps the filter of an earlier subscription. */
-  filter?: readonly string[] | null | undefined
+  /** Subjects to show; empty shows all, undefined keeps the filter of an earlier subscription. */
+  filter?: readonly string[] | undefined
   cursor?: Cursor | undefined
   /** The client had asked for more of the session than events, and has lost that: it is told to resync. */
   more?: boolean | undefined

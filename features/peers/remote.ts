@@ -23,7 +23,7 @@ import { type Place, Unreached } from './owner.ts'
 interface Subscription {
   readonly session_id: string
   readonly link: Link
-  readonly filter: readonly string[] | null | undefined
+  readonly filter: readonly string[] | undefined
   /** Last durable event that the client got, or had when it subscribed. */
   cursor: Cursor | undefined
   /** Durable events from this number on come by the link; undefined while that is not known. */

@@ -31,7 +31,7 @@ export interface Peer extends Pick<Connection, 'principal'>, Pick<ConnectionInfo
 
 /** What connections ask of who keeps them all. */
 export interface Keeper {
-  subscribe(connection: ClientConnection, session_id: string, filter: readonly string[] | undefined): Promise<boolean>
+  subscribe(connection: ClientConnection, session_id: string): Promise<boolean>
   /** Makes what it has at other servers; undefined: nobody knows the ways there. */
   remote(connection: ClientConnection): Remote | undefined
   /** The connection is over, or is being closed by us: it leaves every list now. */
@@ -144,8 +144,8 @@ export class ClientConnection extends SlotHost implements Connection {
     for (const resolve of this.#waiters.splice(0)) resolve()
   }
 
-  subscribe(session_id: string, filter?: readonly string[]): Promise<boolean> {
-    return this.#keeper.subscribe(this, session_id, filter)
+  subscribe(session_id: string): Promise<boolean> {
+    return this.#keeper.subscribe(this, session_id)
   }
 
   subscribed(session_id: string): boolean {
@@ -170,17 +170,16 @@ export class ClientConnection extends SlotHost implements Connection {
   }
 
   /** Does its subscription show everything that one with this filter (see `remember`) would show? */
-  covers(session_id: string, filter: readonly string[] | null | undefined): boolean {
+  covers(session_id: string, filter: readonly string[] | undefined): boolean {
     if (!this.subscribed(session_id)) return false
     const shown = this.#filters.get(session_id)
     if (!shown || filter === undefined) return true
-    return filter !== null && filter.length > 0 && filter.every(subject => shown.has(subject))
+    return filter.length > 0 && filter.every(subject => shown.has(subject))
   }
 
-  /** Remembers a subscription; null shows all subjects, undefined keeps the filter of an earlier one. */
-  remember(session_id: string, filter: readonly string[] | null | undefined): void {
-    const kept = filter === undefined ? this.#filters.get(session_id) : undefined
-    this.#filters.set(session_id, filter && filter.length > 0 ? new Set(filter) : kept)
+  /** Remembers a subscription; an empty filter shows all subjects, undefined keeps that of an earlier one. */
+  remember(session_id: string, filter: readonly string[] | undefined): void {
+    if (filter || !this.#filters.has(session_id)) this.#filters.set(session_id, filter?.length ? new Set(filter) : undefined)
   }
 
   /** The session's durable events come by a replay from here until `giveUp`. A subscription that runs goes on. */

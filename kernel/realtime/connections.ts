@@ -41,7 +41,7 @@ export class Connections {
     this.frames = new Frames(env, controlFrames(subscriptions, realtime), subscriptions)
     subscriptions.standing = (connection, frame) => this.frames.again(connection, frame)
     this.#keeper = {
-      subscribe: async (connection, session_id, filter) => (await subscriptions.subscribe(connection, session_id, { filter })).found,
+      subscribe: async (connection, session_id) => (await subscriptions.subscribe(connection, session_id, {})).found,
       remote: connection => this.elsewhere?.remote(connection, this.#portsOf(connection)),
       ended: connection => this.#end(connection)
     }

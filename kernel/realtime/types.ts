@@ -132,11 +132,8 @@ export interface Connection extends SlotHost {
   readonly writable: boolean
   /** Resolves when the connection is writable, or over. */
   drained(): Promise<void>
-  /**
-   * Subscribes to a session's events as `subscribe` does; false when the session is missing. Keeps an existing filter when `filter` is
-   * undefined.
-   */
-  subscribe(session_id: string, filter?: readonly string[]): Promise<boolean>
+  /** Subscribes to a session's events as `subscribe` does, with the filter that it has of them; false when the session is missing. */
+  subscribe(session_id: string): Promise<boolean>
   subscribed(session_id: string): boolean
   /**
    * Hides events of a session on this connection while `hide(type, subject)` is true, live and in replay, until the returned undo or
