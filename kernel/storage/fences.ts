@@ -103,11 +103,14 @@ export interface StoreParts {
   readonly fences?: Fences | undefined
 }
 
+/** What texts call a file or directory of the home. */
+export const nameIn = ({ home }: Pick<StoreParts, 'home'>, file: string): string => relative(home, file) || '.'
+
 /** Does work of a store with a file (or directory) of the home; its failures are told as `notSaved` does. */
-export async function storing<T>({ home }: Pick<StoreParts, 'home'>, file: string, work: () => Promise<T>): Promise<T> {
+export async function storing<T>(parts: Pick<StoreParts, 'home'>, file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw notSaved(relative(home, file) || '.', error)
+    throw notSaved(nameIn(parts, file), error)
   }
 }

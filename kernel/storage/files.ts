@@ -94,12 +94,10 @@ async function named<T>(dir: string, change: () => Promise<T>, files: FileCalls)
 }
 
 /** Like `replaceFile` for a file that must not be there yet: of several makers one wins, and the others get false. */
-export async function makeFile(file: string, content: FileContent, options: ReplaceOptions = {}): Promise<boolean> {
-  const { files = nodeFiles } = options
-  const { temporary } = await writeTemporary(file, content, { ...options, unserialised: true })
-  const link = () => linkIfFree(temporary, file, files)
+export async function makeFile(file: string, content: FileContent, files = nodeFiles): Promise<boolean> {
+  const { temporary } = await writeTemporary(file, content, { files, unserialised: true })
   try {
-    return await (options.sync === 'write' ? link() : named(dirname(file), link, files))
+    return await named(dirname(file), () => linkIfFree(temporary, file, files), files)
   } finally {
     await removeFile(temporary, files).catch(() => undefined) // the outcome is decided
   }

@@ -1,9 +1,8 @@
 /** Log store: JSON lines per id, appended with group commit. */
-import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { developerError } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
-import { type StoreParts, storing } from './fences.ts'
+import { nameIn, type StoreParts, storing } from './fences.ts'
 import { fileOf, idsBelow } from './files.ts'
 import { LineFiles } from './line-file.ts'
 import { isCompleteRecord, type Line, maxLineBytes } from './line-reader.ts'
@@ -40,7 +39,7 @@ export class Logs {
       handles: openFiles,
       files: options.files,
       fenceOf: file => options.fences?.of(file),
-      warn: (file, text, fields) => options.log.warn({ file: this.#name(file), ...fields }, `log: ${text}`)
+      warn: (file, text, fields) => options.log.warn({ file: nameIn(options, file), ...fields }, `log: ${text}`)
     })
   }
 
@@ -79,7 +78,7 @@ export class Logs {
     const lines = records.map(record => encode(codec, record))
     const data = Buffer.concat(lines)
     const waiting = this.#waiting.get(file) ?? 0
-    if (waiting > 0 && waiting + data.length > waitingBytes) throw unsaved(`${this.#name(file)}: the disk does not keep up`)
+    if (waiting > 0 && waiting + data.length > waitingBytes) throw unsaved(`${nameIn(this.#options, file)}: the disk does not keep up`)
     if (this.#closing) throw unsaved('storage is closed')
     let group = this.#groups.get(file)
     if (!group || group.bytes + data.length > groupBytes) group = this.#begin(file)
@@ -95,7 +94,7 @@ export class Logs {
       })
       return { at, end: start + offset }
     } catch (error) {
-      throw notSaved(this.#name(file), error)
+      throw notSaved(nameIn(this.#options, file), error)
     } finally {
       const left = (this.#waiting.get(file) ?? 0) - data.length
       if (left > 0) this.#waiting.set(file, left)
@@ -141,15 +140,11 @@ export class Logs {
       } finally {
         await reader.close()
         damaged.report()
-        if (newer > 0) this.#options.log.warn({ file: this.#name(file), count: newer }, 'log records of a newer version skipped')
+        if (newer > 0) this.#options.log.warn({ file: nameIn(this.#options, file), count: newer }, 'log records of a newer version skipped')
       }
     } catch (error) {
-      throw notSaved(this.#name(file), error)
+      throw notSaved(nameIn(this.#options, file), error)
     }
-  }
-
-  #name(file: string): string {
-    return relative(this.#options.home, file)
   }
 }
 

@@ -3,10 +3,10 @@
  * files of bytes, visible complete or not at all.
  */
 import { access, open, stat } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { StoreSpec } from '../contract.ts'
-import { type Fence, quarantineFile, removeFenced, replaceFenced, type StoreParts, storing } from './fences.ts'
+import { type Fence, nameIn, quarantineFile, removeFenced, replaceFenced, type StoreParts, storing } from './fences.ts'
 import { ensureDir, fileOf, forReading, heardLater, idsBelow, KeyedQueue, nodeFiles, readIfThere, unlessMissing } from './files.ts'
 import { type Lock, withLock } from './lock.ts'
 import { BlobMissing, type BlobStore, BlobTooLarge, type Codec, codecOf, type DocumentStore } from './ports.ts'
@@ -42,7 +42,7 @@ export class Documents {
         const file = place(id)
         const text = codec.encode(value)
         if (this.#waiting > 0 && this.#waiting + text.length > waitingChars) {
-          throw unsaved(`${this.#name(file)}: the disk does not keep up`)
+          throw unsaved(`${nameIn(this.#options, file)}: the disk does not keep up`)
         }
         this.#waiting += text.length
         const put = guarded
@@ -102,8 +102,8 @@ export class Documents {
     const read = await this.#read(file, codec)
     if (read.damaged === undefined) return read
     const quarantined = await quarantineFile(file, this.#options.files, this.#fence(file))
-    const moved_to = quarantined && this.#name(quarantined)
-    this.#options.log.warn({ file: this.#name(file), moved_to, reason: read.damaged }, 'damaged document quarantined')
+    const moved_to = quarantined && nameIn(this.#options, quarantined)
+    this.#options.log.warn({ file: nameIn(this.#options, file), moved_to, reason: read.damaged }, 'damaged document quarantined')
     return {}
   }
 
@@ -115,11 +115,7 @@ export class Documents {
     if (decoded.kind === 'value') return { value: decoded.value, text }
     if (decoded.kind === 'damaged' && !codec.keepsDamaged) return { damaged: decoded.reason }
     // It stays where it is, neither used nor overwritten: a newer program's file is fine, and some are for people to mend.
-    throw unsaved(`${this.#name(file)}: ${decoded.reason}`)
-  }
-
-  #name(file: string): string {
-    return relative(this.#options.home, file)
+    throw unsaved(`${nameIn(this.#options, file)}: ${decoded.reason}`)
   }
 }
 

@@ -174,7 +174,7 @@ test('a replaced file takes over the rights it is told to, and the stamp tells i
 test('of several makers of a file one wins, and what it made is on the medium', async () => {
   const dir = await freshDir()
   const disk = new WatchedDisk()
-  const made = await Promise.all(['x', 'y', 'z'].map(text => makeFile(join(dir, 'a'), text, { files: disk.files })))
+  const made = await Promise.all(['x', 'y', 'z'].map(text => makeFile(join(dir, 'a'), text, disk.files)))
   assert.equal(made.filter(Boolean).length, 1)
   assert.deepEqual(await readdir(dir), ['a'])
   const linked = disk.done.indexOf('link a')
