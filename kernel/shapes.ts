@@ -1,6 +1,7 @@
 /** What packs declare shapes with, those that many share, and names for shapes. */
 import { Kind, type ObjectOptions, type Static, type TObject, type TProperties, type TSchema, Type as TypeBuilder } from '@sinclair/typebox'
 import { developerError } from './errors.ts'
+import { jsonOf } from './text.ts'
 
 export type { Static, TObject, TProperties, TSchema }
 
@@ -60,12 +61,7 @@ export const toPageToken = (value: unknown): string => Buffer.from(JSON.stringif
 /** What a page token says; undefined for a text that is none as `toPageToken` writes it. (The decoder leaves out what it does not know.) */
 export function fromPageToken(token: string): unknown {
   const bytes = Buffer.from(token, 'base64url')
-  if (bytes.toString('base64url') !== token) return undefined
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return undefined
-  }
+  return bytes.toString('base64url') === token ? jsonOf(bytes.toString('utf8')) : undefined
 }
 
 export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])

@@ -1,4 +1,4 @@
-/** Texts: cut in whole characters (half of a surrogate pair is none, and strict readers of JSON refuse it), words of a shell, and the word that somebody meant. */
+/** Texts: JSON, cut in whole characters (half of a surrogate pair is none, and strict readers of JSON refuse it), words of a shell, and the word that somebody meant. */
 
 /** The first `count` UTF-16 units, without half a character at the cut. */
 export function headOf(text: string, count: number): string {
@@ -23,6 +23,15 @@ export function shortened(text: string, max: number): string {
 /** The same of a text in one line: white space of any kind becomes single blanks. */
 export function shortLine(text: string, max: number): string {
   return shortened(text.replace(/\s+/g, ' ').trim(), max)
+}
+
+/** The value of a JSON text; undefined for what is no JSON (torn, damaged, of somebody else). */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // what that means is up to the caller
+  }
 }
 
 /** `snake_case` as `snakeCase`. */

@@ -2,6 +2,7 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { type FileHandle, open as openFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isRecord, jsonOf } from '../../kernel/index.ts'
 import { levels } from '../../kernel/log/log.ts'
 import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
@@ -133,11 +134,7 @@ function fieldText(value: unknown): string {
   return typeof value === 'string' && /^[\w./:@-]*$/.test(value) ? value : JSON.stringify(value)
 }
 
-function parsed(line: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined // not a line of ours: shown as it is
-  }
+function parsed(line: string): Readonly<Record<string, unknown>> | undefined {
+  const value = jsonOf(line)
+  return isRecord(value) ? value : undefined // not a line of ours: shown as it is
 }

@@ -1,7 +1,7 @@
 /** Registry of running servers of one home: `<home>/server/instances/<ULID>.json` (contract 1, What the service does, fact 2). */
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { identityAt, ownProcess, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
+import { identityAt, jsonOf, ownProcess, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
 
 export interface Instance {
   readonly server_id: string
@@ -92,16 +92,12 @@ async function isRunning({ pid, process_start: start, process_where: where, hear
 }
 
 function parse(text: string): Instance | undefined {
-  try {
-    const value = JSON.parse(text) as Partial<Instance> | null
-    const complete =
-      typeof value?.server_id === 'string' &&
-      typeof value.pid === 'number' &&
-      typeof value.port === 'number' &&
-      typeof value.host === 'string' &&
-      typeof value.started_at === 'number'
-    return complete ? (value as Instance) : undefined
-  } catch {
-    return undefined // foreign or damaged file: not an instance
-  }
+  const value = jsonOf(text) as Partial<Instance> | null | undefined
+  const complete =
+    typeof value?.server_id === 'string' &&
+    typeof value.pid === 'number' &&
+    typeof value.port === 'number' &&
+    typeof value.host === 'string' &&
+    typeof value.started_at === 'number'
+  return complete ? (value as Instance) : undefined // foreign or damaged file: not an instance
 }

@@ -1,7 +1,7 @@
 /** WebSocket clients of one server that have a session at another: each is a connection there, over an authenticated socket. */
 import type { Socket } from 'node:net'
 import type { RelayedClient, Relays } from '../../kernel/index.ts'
-import { FramedSocket, jsonOf } from './framed.ts'
+import { FramedSocket, objectIn } from './framed.ts'
 import type { RelayedEnd } from './owner.ts'
 
 const text = 0
@@ -66,7 +66,7 @@ export function clientOver(socket: Socket, client: RelayedClient): RelayedEnd {
     limit,
     take: (kind, data) => {
       if (kind !== control) inbox.add(() => client.message(data, kind === bytes))
-      else end = { ...end, ...jsonOf(data) }
+      else end = { ...end, ...objectIn(data) }
     },
     closed: () => inbox.add(() => client.closed(end.code, end.reason))
   })
@@ -85,7 +85,7 @@ export function takeClient(socket: Socket, relays: Relays): void {
   const framed: FramedSocket = new FramedSocket(socket, {
     limit,
     take: (kind, data) => {
-      if (kind === control && !connection) connection = accept(jsonOf(data) as unknown as RelayedClient)
+      if (kind === control && !connection) connection = accept(objectIn(data) as unknown as RelayedClient)
       else if (kind !== control) inbox.add(() => connection?.receive(Buffer.from(data), kind === bytes))
     },
     closed: () => connection?.close()

@@ -1,5 +1,6 @@
 /** Messages over a socket: four bytes of length, one byte that says what it is, then the bytes. */
 import type { Socket } from 'node:net'
+import { isRecord, jsonOf } from '../../kernel/index.ts'
 
 export interface FramedOptions {
   /** Longest message in bytes; a longer one ends the socket. */
@@ -84,11 +85,7 @@ export class FramedSocket {
 }
 
 /** The object in a message of JSON; undefined when it is none. */
-export function jsonOf(bytes: Buffer): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined // not one of ours: the caller hangs up
-  }
+export function objectIn(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
+  const value = jsonOf(bytes.toString('utf8'))
+  return isRecord(value) ? value : undefined // not one of ours: the caller hangs up
 }

@@ -1,7 +1,7 @@
 /** The standing connection between two servers: beats, words of packs, and the events that reach everyone. */
 import type { Socket } from 'node:net'
 import type { SharedEvent } from '../../kernel/index.ts'
-import { FramedSocket, jsonOf } from './framed.ts'
+import { FramedSocket, objectIn } from './framed.ts'
 import { Unreached } from './owner.ts'
 
 const json = 0
@@ -102,11 +102,11 @@ export class Link {
     this.#missed = 0
     if (kind === event) {
       const end = bytes.indexOf(10)
-      const about = jsonOf(bytes.subarray(0, end))
+      const about = objectIn(bytes.subarray(0, end))
       if (about) this.#ports.shared({ ...(about as unknown as SharedEvent), frame: Buffer.from(bytes.subarray(end + 1)) })
       return
     }
-    const message = jsonOf(bytes)
+    const message = objectIn(bytes)
     if (!message) this.#framed.socket.destroy()
     else if (typeof message.tell === 'string') this.#ports.told(message.tell, message.payload)
     else if (typeof message.ask === 'number') void this.#answer(message.ask, String(message.topic), message.payload)

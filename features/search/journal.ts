@@ -1,7 +1,7 @@
 /** What can be found in the journal of an agent: the prompts of the user and the answers, read forwards from where reading ended last. */
 import { closeSync, openSync, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { headOf } from '../../kernel/index.ts'
+import { headOf, jsonOf } from '../../kernel/index.ts'
 import type { CoreRecord, WirePart } from '../history/index.ts'
 import { documentChars, type Role } from './corpus.ts'
 
@@ -106,13 +106,8 @@ function read(lines: Buffer, { at: start, next: first, inode, waiting: before }:
   }
 }
 
-function parsed(line: string): CoreRecord | undefined {
-  try {
-    return JSON.parse(line) as CoreRecord // the fields that are read below are looked at one by one
-  } catch {
-    return undefined // a damaged line
-  }
-}
+/** Undefined for a damaged line. The fields that are read of a record are looked at one by one. */
+const parsed = (line: string) => jsonOf(line) as CoreRecord | undefined
 
 /** As in a history: numbers rise, and records of older journals have none. */
 function numberOf(record: CoreRecord, next: number): number {

@@ -1,5 +1,5 @@
 /** Asks the managed provider for a title. */
-import { AppError } from '../../kernel/index.ts'
+import { AppError, jsonOf } from '../../kernel/index.ts'
 import { type HostIdentity, type LlmLogin, loginOf, OutboundRefused, readText, type Upstream } from '../llm/index.ts'
 import { titleOf } from '../sessions/index.ts'
 import { TitleUnavailable } from './contract.ts'
@@ -67,10 +67,6 @@ async function ask(
 }
 
 function titleIn(text: string): string {
-  try {
-    const { title } = JSON.parse(text) as { title?: unknown }
-    return typeof title === 'string' ? titleOf(title) : ''
-  } catch {
-    return '' // no JSON: no title
-  }
+  const { title } = (jsonOf(text) ?? {}) as { title?: unknown }
+  return typeof title === 'string' ? titleOf(title) : ''
 }

@@ -5,7 +5,7 @@
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Logger, ownProcess, type ProcessIdentity, processStart, stateOf, ThisThread } from '../../kernel/index.ts'
+import { jsonOf, type Logger, ownProcess, type ProcessIdentity, processStart, stateOf, ThisThread } from '../../kernel/index.ts'
 import { endStrays, findStrays, processIds } from './strays.ts'
 
 const PIPES = '.pipes'
@@ -145,11 +145,7 @@ async function isRecent(file: string): Promise<boolean> {
 /** One a line; a line that a crash cut short counts for nothing. */
 function identities(text: string): ProcessIdentity[] {
   return text.split('\n').flatMap(line => {
-    try {
-      const value = JSON.parse(line) as Partial<ProcessIdentity> | null
-      return typeof value?.pid === 'number' ? [value as ProcessIdentity] : []
-    } catch {
-      return []
-    }
+    const value = jsonOf(line) as Partial<ProcessIdentity> | null | undefined
+    return typeof value?.pid === 'number' ? [value as ProcessIdentity] : []
   })
 }

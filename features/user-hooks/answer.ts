@@ -1,5 +1,5 @@
 /** What the end of a hook's command means: exit 0 allows and may say something, exit 2 blocks, anything else has no say. Pure. */
-import { isRecord } from '../../kernel/index.ts'
+import { isRecord, jsonOf } from '../../kernel/index.ts'
 import { boundText } from '../tools/index.ts'
 import type { ShellResult } from '../tools-shell/index.ts'
 import type { HookAnswer, HookEvent } from './contract.ts'
@@ -44,11 +44,6 @@ function meaningOf({ code, stdout, stderr }: Result, event: HookEvent): HookAnsw
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined)
 
 function objectOf(text: string): Record<string, unknown> | undefined {
-  if (!text.startsWith('{')) return undefined
-  try {
-    const value: unknown = JSON.parse(text)
-    return isRecord(value) ? value : undefined
-  } catch {
-    return undefined // plain text, that happens to begin with a brace
-  }
+  const value = text.startsWith('{') ? jsonOf(text) : undefined // plain text may begin with a brace, too
+  return isRecord(value) ? value : undefined
 }

@@ -5,12 +5,12 @@
 import { createReadStream } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { LeaseLost } from '../errors.ts'
-import { jsonOf } from '../storage/files.ts'
 import type { LineFiles } from '../storage/line-file.ts'
 import { type Line, SharedFile } from '../storage/line-reader.ts'
 import { lookAt } from '../storage/look.ts'
 import type { EngineEnvironment } from '../storage/ports.ts'
 import { unsaved } from '../storage/refusals.ts'
+import { jsonOf } from '../text.ts'
 import { type Journal, type JournalView, replayLimit } from './journal.ts'
 
 /** First line of a journal file. */

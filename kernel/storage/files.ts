@@ -382,12 +382,3 @@ export async function touch(file: string, files: FileCalls): Promise<void> {
   if (files === nodeFiles && here.isQuick) here.run(() => utimesSync(file, at, at))
   else await files.utimes(file, at, at)
 }
-
-/** The value of a JSON text; undefined when it is none. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // torn, damaged, or of somebody else
-  }
-}

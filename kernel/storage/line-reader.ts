@@ -4,7 +4,8 @@
  */
 import type { Stats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { type FileCalls, forReading, jsonOf, unlessMissing } from './files.ts'
+import { jsonOf } from '../text.ts'
+import { type FileCalls, forReading, unlessMissing } from './files.ts'
 import type { LogRange } from './ports.ts'
 import { unsaved } from './refusals.ts'
 

@@ -9,6 +9,7 @@ import { developerError } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { checker, problems } from '../schema.ts'
 import { isRecord } from '../shapes.ts'
+import { jsonOf } from '../text.ts'
 import type { Fences } from './fences.ts'
 
 /** What a kernel hands to an engine of storage or journals. */
@@ -186,12 +187,8 @@ export function codecOf<V>(spec: StoreSpec): Codec<V> {
       return JSON.stringify(current > 1 ? { $version: current, ...(isRecord(value) ? value : { $value: value }) } : value)
     },
     decode(text) {
-      let parsed: unknown
-      try {
-        parsed = JSON.parse(text)
-      } catch {
-        return { kind: 'damaged', reason: 'not JSON' }
-      }
+      const parsed = jsonOf(text)
+      if (parsed === undefined) return { kind: 'damaged', reason: 'not JSON' }
       const [stored, version] = splitVersion(parsed)
       if (version > current) return { kind: 'newer', reason: `shape version ${version}, known up to ${current}` }
       let value = stored
