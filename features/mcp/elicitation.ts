@@ -84,15 +84,23 @@ function questionOf(asked: { readonly name: string; readonly field: Field; reado
   const listed = labels.length > 4 ? ` One of: ${labels.join(', ')}.` : ''
   const label = `${name}${field.title === undefined ? '' : ` (${field.title})`}`
   const what = shortened(`${label}${field.description === undefined ? '' : `: ${field.description}`}${bounds(field)}${listed}`, 900)
-  const fallback = field.default === undefined ? [] : [shortened(String(field.default), 200)]
   const options =
-    labels.length >= 2 && labels.length <= 4 ? labels : [...new Set([...fallback, ...(needed ? [] : [skip]), decline, cancel])].slice(0, 4)
+    labels.length >= 2 && labels.length <= 4
+      ? labels
+      : [...new Set([...byDefault(field, choices), ...(needed ? [] : [skip]), decline, cancel])].slice(0, 4)
   return {
     question: before + what,
     header: shortened(name, 80),
     options: options.map(each => ({ label: each })),
     ...(field.type === 'array' ? { multi_select: true } : {})
   }
+}
+
+/** The default by the names that the user chooses from; none where nothing stands for it, or too much to be an option. */
+function byDefault(field: Field, choices: Choices = []): readonly string[] {
+  const values = [field.default ?? []].flat()
+  const text = values.map(each => choices.find(({ value }) => value === each)?.label ?? String(each)).join(', ')
+  return text === '' || text.length > 200 ? [] : [text]
 }
 
 function bounds({ type, minimum, maximum }: Field): string {

@@ -30,3 +30,33 @@ test('a field with many choices offers to decline and to cancel, and does so', a
     content: { field: 'Decline' }
   })
 })
+
+test('what a field is by default is offered by the names that are chosen from, and fits when it is taken', async () => {
+  const offered: string[] = []
+  const take = async (field: object) => {
+    const ask: Ask = async ([question]) => {
+      const first = question?.options[0]?.label ?? ''
+      offered.push(first)
+      return { answers: { [question?.question ?? '']: first } }
+    }
+    return await fillIn('db', { message: 'Which?', requestedSchema: { properties: { field } } } as Form, ask)
+  }
+  const values = ['a', 'b', 'c', 'd', 'e']
+  const named = values.map(each => ({ const: each, title: each.toUpperCase() }))
+  const taken = [
+    await take({ type: 'string', enum: values, enumNames: named.map(({ title }) => title), default: 'b' }),
+    await take({ type: 'string', oneOf: named, default: 'c' }),
+    await take({ type: 'array', items: { anyOf: named }, default: ['a', 'b'] }),
+    await take({ type: 'array', items: { enum: values }, default: [] }),
+    await take({ type: 'string', default: '' }),
+    await take({ type: 'string', default: null })
+  ]
+
+  assert.deepEqual(offered, ['B', 'C', 'A, B', 'Leave it out', 'Leave it out', 'Leave it out'])
+  assert.deepEqual(taken, [
+    ...['b', 'c', ['a', 'b']].map(field => ({ action: 'accept', content: { field } })),
+    { action: 'accept', content: {} },
+    { action: 'accept', content: {} },
+    { action: 'accept', content: {} }
+  ])
+})
