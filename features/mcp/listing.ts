@@ -33,8 +33,8 @@ export class Listing implements Listed {
   }
 
   add(listed: unknown): void {
-    const { name, description, inputSchema } = isRecord(listed) ? listed : {}
-    const why = this.#fault(name, inputSchema)
+    const { name, description, inputSchema, execution } = isRecord(listed) ? listed : {}
+    const why = this.#fault(name, inputSchema, execution)
     if (why === undefined) {
       const text = typeof description === 'string' ? headOf(description, descriptionChars) : ''
       this.tools.push({ name: name as string, description: text, schema: inputSchema as McpTool['schema'] })
@@ -43,10 +43,11 @@ export class Listing implements Listed {
     if (this.omitted++ < namedOnes) this.reasons.push(`${typeof name === 'string' ? headOf(name, nameChars) : 'a tool'}: ${why}`)
   }
 
-  #fault(name: unknown, schema: unknown): string | undefined {
+  #fault(name: unknown, schema: unknown, execution: unknown): string | undefined {
     if (typeof name !== 'string' || name === '') return 'it has no name'
     if (name.length > nameChars) return `its name is longer than ${nameChars} characters`
     if (this.tools.length >= this.#limit) return `only ${this.#limit} tools of a server are offered`
+    if (isRecord(execution) && execution.taskSupport === 'required') return 'it runs as a task of the server only' // refuses every call
     if (!isRecord(schema)) return 'it has no schema of its arguments'
     if (!isOfObject(schema)) return 'the schema of its arguments is none of an object'
     return JSON.stringify(schema).length > schemaChars ? `the schema of its arguments is longer than ${schemaChars} characters` : undefined

@@ -1,4 +1,5 @@
 /** What a tool of an MCP server answered, as the model gets it: bounded texts, images, and words for what no model takes or nobody can read. */
+import { isUtf8 } from 'node:buffer'
 import { checker, headOf, type Static, Type } from '../../kernel/index.ts'
 import type { LlmContent } from '../llm/index.ts'
 import { mediaTypeOf } from '../media/index.ts'
@@ -58,6 +59,8 @@ function shown(part: Part): LlmContent {
   const { resource } = part
   if ('text' in resource) return said(`[resource ${resource.uri}]\n${resource.text}`)
   if (imageTypes.has(resource.mimeType ?? '')) return image(resource.blob, resource.mimeType)
+  const bytes = Buffer.from(plainBase64(resource.blob) ?? '', 'base64')
+  if (bytes.length > 0 && isUtf8(bytes) && !bytes.includes(0)) return said(`[resource ${resource.uri}]\n${bytes.toString()}`)
   return said(`[resource ${resource.uri} of type ${resource.mimeType ?? 'unknown'} left out: it is no text]`)
 }
 

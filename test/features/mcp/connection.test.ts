@@ -75,6 +75,8 @@ test('a tool that cannot be offered is left out with the reason, and the others 
     { name: 'bare' },
     { name: 'list', inputSchema: { type: 'array' } },
     { name: 'empty', inputSchema: { type: 'object', properties: { a: null } } },
+    { name: 'task', inputSchema, execution: { taskSupport: 'required' } },
+    { name: 'maybe', inputSchema, execution: { taskSupport: 'optional' } },
     { name: '', inputSchema },
     null
   ]
@@ -92,14 +94,16 @@ test('a tool that cannot be offered is left out with the reason, and the others 
     listed.tools.map(({ name, description }) => [name, description]),
     [
       ['plain', 'd'],
-      ['untold', '']
+      ['untold', ''],
+      ['maybe', '']
     ]
   )
-  assert.equal(listed.omitted, 5)
+  assert.equal(listed.omitted, 6)
   assert.deepEqual(listed.reasons, [
     'bare: it has no schema of its arguments',
     'list: the schema of its arguments is none of an object',
     'empty: the schema of its arguments is none of an object',
+    'task: it runs as a task of the server only',
     ': it has no name',
     'a tool: it has no name'
   ])
@@ -200,6 +204,24 @@ test('a part of a result that cannot be read is told, and the others count', () 
   const image = (data: string) => resultOf({ content: [{ type: 'image', data, mimeType: 'image/png' }] }).output
   assert.equal(image('iVBORw0KGgo=!!'), '[image left out: its base64 is not valid]')
   assert.deepEqual(image('iVBORw\n0KGgo'), [{ type: 'image', media_type: 'image/png', data: 'iVBORw0KGgo=' }])
+})
+
+test('bytes of a resource that are text are shown as text, whatever they are called; others are named', () => {
+  const resource = (bytes: Uint8Array | string, mimeType?: string) => ({
+    type: 'resource',
+    resource: { uri: 'x:1', blob: Buffer.from(bytes).toString('base64'), ...(mimeType === undefined ? {} : { mimeType }) }
+  })
+  const shown = (part: object) => resultOf({ content: [part] }).output
+  assert.equal(shown(resource('größer', 'text/plain')), '[resource x:1]\ngrößer')
+  assert.equal(shown(resource('{}', 'application/octet-stream')), '[resource x:1]\n{}')
+  assert.equal(shown(resource('a')), '[resource x:1]\na')
+  assert.equal(
+    shown(resource(Uint8Array.of(0x1f, 0x8b, 8), 'application/gzip')),
+    '[resource x:1 of type application/gzip left out: it is no text]'
+  )
+  assert.equal(shown(resource('a\0b', 'text/plain')), '[resource x:1 of type text/plain left out: it is no text]')
+  const damaged = { type: 'resource', resource: { uri: 'x:1', blob: 'YWJj!!', mimeType: 'text/plain' } }
+  assert.equal(shown(damaged), '[resource x:1 of type text/plain left out: it is no text]')
 })
 
 test('an image counts by what it is: what no provider would take is told instead, and texts around it stay apart', () => {
