@@ -152,18 +152,22 @@ export class Turn implements TurnPorts {
     const why = { ...(interrupt_reason === undefined ? {} : { interrupt_reason }), ...(error ? { error } : {}) }
     const outcome = () => ({ turn_id, reason, ...why, steps, text, truncated, usage: this.usage() })
     this.outcome = outcome()
-    const prompt_ids = this.taken().map(item => item.prompt_id)
-    this.#agent.ending(this.steered.splice(0), this.consumed)
+    this.#agent.ending(this.steered.splice(0), [])
     const others = yieldToLoop() // many may end at once
     if (others) await others
     const own = this.#unsaved.splice(0)
-    const end = { turn_id, result, prompt_ids, user_aborted: this.#userAborted, duration_ms: Math.round(duration) }
+    const end = { turn_id, result, user_aborted: this.#userAborted, duration_ms: Math.round(duration) }
     let before: readonly (CoreRecord | HistoryRecord)[] = []
+    let lost: readonly QueuedPrompt[] = []
     const written = await this.#agent.insist(() => {
       before = [...this.#leftOpen(result), ...result.unsaved, ...own]
-      return [...before, ...endRecords(end)]
+      lost = this.consumed.filter(item => this.#isRefused(item))
+      const prompt_ids = this.taken().flatMap(item => (lost.includes(item) ? [] : item.prompt_id))
+      return [...before, ...endRecords({ ...end, prompt_ids })]
     })
     if (!written) return
+    this.#agent.ending(lost, this.consumed)
+    for (const item of lost) this.consumed.splice(this.consumed.indexOf(item), 1)
     this.outcome = outcome() // the last step has been counted
     written.tell(before.length)
     if (result.unsaved.length > 0) this.#agent.measured()
@@ -193,6 +197,11 @@ export class Turn implements TurnPorts {
     deps.log.info(facts, failureLine(host, `attempt ${failed_attempt} of ${max_attempts} failed, the next one is in ${delay_ms} ms`, told))
     const loud = loudRetry({ failed_attempt, max_attempts, delay_ms, same }, deps.retryBaseMs)
     if (loud !== undefined) deps.operator.warn(facts, failureLine(host, loud, told))
+  }
+
+  /** The disk refused the message with which the step took the prompt. */
+  #isRefused({ prompt_id }: QueuedPrompt): boolean {
+    return ['queued', 'steered'].includes(this.#agent.history.prompt(prompt_id)?.status ?? '')
   }
 
   /** Ends of calls that were believed to be on record when the disk refused the end of their step, and could not be read. */

@@ -182,6 +182,44 @@ for (const taken of [true, false]) {
   })
 }
 
+test('a steered prompt whose message the disk refuses runs after the turn that fails by that', async t => {
+  let refused = 0
+  const history = historyOnDisk(records => {
+    if (!records.some(record => record.type === 'message' && record.prompt_id === 'mine') || refused++ > 0) return
+    throw new AppError(PersistenceFailed)
+  })
+  const more = latch()
+  const called = toolCalls({ id: 'a', name: 'Echo' })
+  const agent = await startAgent(t, scriptedLlm([{ type: 'wait', until: more.opened }, ...called], 'answer'), {
+    history,
+    packs: [echoRunner()]
+  })
+  const params = { session_id: agent.session_id }
+  await agent.prompt('one')
+  await agent.prompt('two', { prompt_id: 'mine' })
+  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: ['mine'] } })).code, 0)
+  more.open()
+  await agent.settled(2)
+
+  const told = agent.events.flatMap(({ type, payload }) => {
+    const { promptId, reason } = payload as { promptId?: string; reason?: string }
+    return ['turn.started', 'turn.ended', 'prompt.queued', 'prompt.completed'].includes(type) &&
+      (promptId === 'mine' || type === 'turn.ended')
+      ? [[type, reason]]
+      : []
+  })
+  assert.deepEqual(told, [
+    ['prompt.queued', undefined],
+    ['turn.ended', 'failed'],
+    ['prompt.queued', undefined],
+    ['turn.started', undefined],
+    ['turn.ended', 'completed'],
+    ['prompt.completed', 'completed']
+  ])
+  const { items } = (await agent.call(listMessages, { params })).data
+  assert.deepEqual(items.find(({ id }) => id === 'mine')?.content, [{ type: 'text', text: 'two' }])
+})
+
 test('settings that the disk refuses do not count', async t => {
   let refuse = false
   const history = historyOnDisk(records => {
