@@ -150,12 +150,15 @@ async function opened(reply: UpstreamReply): Promise<Answer> {
   if (!/\b(json|html)\b/.test(reply.headers['content-type'] ?? '')) return { ...reply, streams: true }
   const bytes = reply.body.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array> & AsyncIterable<Uint8Array>
   const read: Uint8Array[] = []
+  const utf8 = new TextDecoder()
   let first = ''
-  while (first === '') {
+  // Some send blanks while they think; what is longer than a whole answer may be is none.
+  for (let size = 0; first === '' && size < WHOLE_BYTES; ) {
     const { done, value } = await bytes.next()
     if (done) break
     read.push(value)
-    first = Buffer.concat(read).toString('utf8').trim().slice(0, 1)
+    size += value.length
+    first = utf8.decode(value, { stream: true }).trim().slice(0, 1)
   }
   return { ...reply, body: Readable.from(chain(read, bytes)), streams: first !== '' && !'{["<'.includes(first) }
 }

@@ -1,5 +1,7 @@
 /** What is particular to the chat completions stream: error chunks, limits, odd endings, remembered reasoning fields. */
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { createUpstream, type LlmRequest, type StreamLimits } from '../../../features/llm/index.ts'
 import { chatAdapter } from '../../../features/llm-chat/adapter.ts'
@@ -57,6 +59,28 @@ test('a JSON answer instead of a stream is read for its error', async t => {
 
   assert.equal(failure(await run()).name, 'QuotaExhaustedError')
   assert.equal(failure(await run()).name, 'StreamFormatError')
+})
+
+test('a JSON answer of nothing but blanks ends when it is longer than an answer may be', { timeout: 20_000 }, async t => {
+  let gone = false
+  const server = createServer((_req, res) => {
+    res.writeHead(200, { 'content-type': 'application/json' }).on('close', () => {
+      gone = true
+    })
+    const more = () => {
+      while (!gone && res.write(' '.repeat(64 * 1024)));
+    }
+    res.on('drain', more)
+    more()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close().closeAllConnections())
+  const pool = createUpstream({})
+  t.after(() => pool.close())
+  const model = resolvedModel({ base_url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  const signal = new AbortController().signal
+
+  assert.equal(failure(await collect(chatAdapter(compatChat, pool).stream(llmRequest(model), signal))).name, 'StreamFormatError')
 })
 
 test('an oversized event and an oversized response end the stream for good', async t => {
