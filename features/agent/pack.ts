@@ -165,7 +165,7 @@ export default definePack({
     })
     contributeFields(ctx, async session => of(await session.main()))
 
-    const life = { sessions, histories, of, opened: (agent: AgentHost) => agent.peek(slot) }
+    const life = { sessions, histories, of, opened: (agent: AgentHost) => agent.peek(slot)?.catch(() => undefined) }
     followSessions(ctx, life)
     showApprovals(ctx, life)
     tellLengths(ctx, life)

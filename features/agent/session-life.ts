@@ -11,8 +11,8 @@ interface SessionLifePorts {
   readonly sessions: Sessions
   readonly histories: Histories
   readonly of: (agent: AgentHost) => Promise<AgentEngine>
-  /** Undefined: not open. */
-  readonly opened: (agent: AgentHost) => Promise<AgentEngine> | undefined
+  /** Undefined: not open, or it cannot be, as those hear who asked for it. */
+  readonly opened: (agent: AgentHost) => Promise<AgentEngine | undefined> | undefined
 }
 
 type Context = Pick<PackContext, 'own' | 'slot' | 'streams' | 'log' | 'operator' | 'on' | 'tap' | 'hooks'>
@@ -32,7 +32,7 @@ export function followSessions(ctx: Context, { sessions, histories, of, opened }
   })
   sessions.onArchive(async session => {
     await session.get(children)
-    const engines = await Promise.all(session.agents().flatMap(agent => opened(agent) ?? []))
+    const engines = (await Promise.all(session.agents().map(opened))).filter(engine => engine !== undefined)
     // Of all first: the end of a turn ends those of the agents that it started.
     for (const engine of engines) await engine.withdrawAll()
     for (const engine of engines) await engine.end()
@@ -45,7 +45,7 @@ export function showApprovals(ctx: Context, { sessions, opened }: SessionLifePor
     const agent = sessions.loaded(event.session_id)?.agent(event.subject)
     const { approval_id: approvalId, tool_call_id: toolCallId } = event.payload
     if (ctx.streams.subscribers(event.session_id) === 0) ctx.operator.info({ session_id: event.session_id }, unheardLine(event.payload))
-    void (agent && opened(agent))?.then(engine => engine.awaitsApproval({ approvalId, toolCallId }))
+    void (agent && opened(agent))?.then(engine => engine?.awaitsApproval({ approvalId, toolCallId }))
   })
 }
 
@@ -60,14 +60,15 @@ export function tellLengths(ctx: Context, { sessions, opened }: SessionLifePorts
   ctx.tap(ctx.hooks.subscribed, (session_id, client, wasLive) => {
     if (wasLive) return
     const main = sessions.loaded(session_id)?.agent('main')
-    void (main && opened(main))?.then(engine => engine.tellLengths(client))
+    void (main && opened(main))?.then(engine => engine?.tellLengths(client))
   })
 }
 
 /** A stop says what it cuts, and waits for the end of turns. */
 export function endTurnsAtStop(ctx: Context, { sessions, opened }: SessionLifePorts): void {
   ctx.tap(ctx.hooks.stopping, async () => {
-    const engines = await Promise.all(sessions.allLoaded().flatMap(session => session.agents().flatMap(agent => opened(agent) ?? [])))
+    const agents = sessions.allLoaded().flatMap(session => session.agents())
+    const engines = (await Promise.all(agents.map(opened))).filter(engine => engine !== undefined)
     const cut = cutLine(engines.map(engine => engine.atStop()))
     if (cut !== undefined) ctx.operator.info({}, cut)
     await Promise.all(engines.map(engine => engine.close()))

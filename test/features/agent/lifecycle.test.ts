@@ -6,9 +6,11 @@ import { Agents, TurnHooks } from '../../../features/agent/index.ts'
 import { listDirectory } from '../../../features/agent/prompt/environment.ts'
 import { PromptQueue } from '../../../features/agent/queue.ts'
 import { repairOf } from '../../../features/agent/turn-records.ts'
+import { Interactions } from '../../../features/interactions/index.ts'
 import { abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession, updateProfile } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
+import { stub } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -200,4 +202,25 @@ test('a change that comes while the first turn of an agent begins is there after
   await again.prompt('again')
   await again.settled(1)
   assert.equal(llm.requests[0]?.effort, 'high')
+})
+
+test('an agent that cannot be opened fails for those who asked for it, and for nobody who only looked', async t => {
+  const opening = latch()
+  const failing = latch()
+  const recover = async () => {
+    opening.open()
+    await failing.opened
+    throw new Error('its journal cannot be read')
+  }
+  const agent = await startAgent(t, scriptedLlm('x'), { packs: [stub(Interactions, { recover })] })
+  const params = { session_id: agent.session_id }
+  const prompt = agent.call(submitPrompt, { params, body: { content: [{ type: 'text', text: 'go' }] } })
+  await opening.opened
+  const client = await agent.connect()
+  await client.request('subscribe', { session_ids: [agent.session_id], cursors: { [agent.session_id]: { seq: 0 } } })
+
+  failing.open()
+
+  assert.notEqual((await prompt).code, 0)
+  assert.equal((await agent.call(readSession, { params })).code, 0)
 })
