@@ -100,7 +100,7 @@ function formsOf(secret: string): string[] {
 function cutRuns(text: string, core: string, base64: boolean): string {
   if (!text.includes(core)) return text
   const literal = core.replace(/[^\w]/g, '\\$&')
-  return text.replace(new RegExp(base64 ? `[\\w+/-]*${literal}[\\w+/=-]*` : `${literal}[^\\s"'<>&,;\\\\]*`, 'g'), REDACTED)
+  return text.replace(new RegExp(base64 ? `(?<![\\w+/-])[\\w+/-]*${literal}[\\w+/=-]*` : `${literal}[^\\s"'<>&,;\\\\]*`, 'g'), REDACTED)
 }
 
 /** How base64 writes the text, for each of the three places in a group of bytes at which it may begin. */

@@ -24,6 +24,15 @@ test('a known secret is taken out in every spelling, also when only its beginnin
   assert.equal(withoutSecrets('an o.k. key', ['k', '', undefined]), 'an o.k. key')
 })
 
+test('a long text of base64 is gone through once', () => {
+  const picture = 'iVBORw0KGgo'.repeat(10_000)
+  const before = process.cpuUsage()
+  const clean = withoutSecrets(`${picture} ${Buffer.from(secret).toString('base64')} ${picture}`, [secret])
+  const { user, system } = process.cpuUsage(before)
+  assert.equal(clean, `${picture} [redacted] ${picture}`)
+  assert.ok(user + system < 2_000_000, `${user + system} µs`)
+})
+
 test('a URL names its secrets', () => {
   assert.deepEqual(secretsIn('https://u:a%20b@h/?x=1&token=c%2Fd'), ['a%20b', 'a b', 'c/d'])
   assert.deepEqual([secretsIn(undefined), secretsIn('no url'), secretsIn('https://h/')].flat().filter(Boolean), [])
