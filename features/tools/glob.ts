@@ -147,8 +147,8 @@ function braces(pattern: string): string[] {
 }
 
 function expandOne(pattern: string): string[] {
-  const group = /(?<!\\)\{([^{}]*[^{}\\])\}/.exec(pattern)
-  if (!group?.[1]?.includes(',')) return [pattern]
+  const group = /(?<!\\)\{([^{},]*,[^{}]*)(?<!\\)\}/.exec(pattern)
+  if (!group?.[1]) return [pattern]
   const before = pattern.slice(0, group.index)
   const after = pattern.slice(group.index + group[0].length)
   return group[1].split(',').map(choice => before + choice + after)

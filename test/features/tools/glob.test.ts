@@ -13,6 +13,7 @@ test('a text glob spans blanks, slashes and lines, and an escaped text matches i
 test('a hostile text cannot make a glob slow', () => {
   const before = process.cpuUsage()
   assert.ok(!matchText('*a*a*a*a*a*a*a*a*b', 'a'.repeat(20_000)))
+  matchPath(`${'{'.repeat(500)}${','.repeat(100_000)}`, '/x', { cwd: '/', home: '/' })
   const { user, system } = process.cpuUsage(before)
   assert.ok(user + system < 1_000_000, `${user + system} µs`)
 })
@@ -23,6 +24,8 @@ test('a path glob knows segments, double stars, classes and braces, in every for
   assert.ok(fits('src/*.ts', '/srv/app/src/a.ts'))
   assert.ok(fits('./src/**', '/srv/app/src/deep/er/a.ts'))
   assert.ok(fits('SRC/**/*.{ts,js}', '/srv/app/src/deep/a.JS'))
+  assert.ok(fits('src/{id}/*.{ts,js}', '/srv/app/src/{id}/a.js'), 'one choice is none')
+  assert.ok(fits('src/{id,\\}/{x,y}', '/srv/app/src/{id,}/y'), 'an escaped brace ends no choice')
   assert.ok(fits('~/notes/[a-c].md', '/home/me/notes/b.md'))
   assert.ok(fits('/srv/**', '/srv/app/x'))
   assert.ok(fits('..secret/*', '/srv/app/..secret/key'))
