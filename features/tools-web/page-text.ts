@@ -24,7 +24,7 @@ const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
 
 export function plainText(html: string): { readonly title: string; readonly text: string } {
   const words: string[] = []
-  const lower = html.toLowerCase()
+  const lower = html.replaceAll('İ', 'i').toLowerCase() // the only letter that gets longer: what is found here is cut out there
   for (let at = 0; at < html.length; ) {
     const open = html.indexOf('<', at)
     words.push(html.slice(at, open < 0 ? html.length : open))

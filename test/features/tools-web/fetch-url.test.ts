@@ -194,6 +194,8 @@ test('plain text is found in one pass, whatever the markup', () => {
       text: 'one\ntwo ä😀&unknown;'
     }
   )
+  const turkish = { title: 'İİİİİİİİ', text: 'İÇİN\nsonra' }
+  assert.deepEqual(plainText('<title>İİİİİİİİ</title><p>İÇİN<script>x()</script><p>sonra'), turkish)
   const before = performance.now()
   plainText('<script'.repeat(300_000))
   plainText('<!--'.repeat(300_000))
