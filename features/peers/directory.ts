@@ -2,7 +2,7 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { identityAt, ownProcess, type ProcessIdentity, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
+import { identityAt, isMissing, ownProcess, type ProcessIdentity, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
 
 export interface Entry {
   readonly server_id: string
@@ -47,39 +47,60 @@ export class Directory {
     await rm(this.#path(this.#own), { force: true })
   }
 
-  /** The other servers that run on this machine. Removes what dead ones left behind. */
-  async others(): Promise<Entry[]> {
-    const names = await readdir(this.#dir).catch(() => []) // nobody has announced anything yet
+  /**
+   * The other servers that run on this machine. Removes what dead ones left behind. What cannot be read right now (too many open files) is as it
+   * is `known`, and `unread` is called.
+   */
+  async others(known: readonly Entry[] = [], unread: () => void = () => undefined): Promise<Entry[]> {
     const found: Entry[] = []
-    for (const name of names) {
-      const id = name.replace(/\.json$/, '')
-      if (id === this.#own || id === name || !idForm.test(id)) continue
-      const entry = await this.#read(id)
+    for (const id of await this.#ids(known, unread)) {
+      const entry = await this.#read(id).catch(() => {
+        unread()
+        return known.find(one => one.server_id === id)
+      })
       if (!entry) continue
       const state = await stateOf(entry.process)
       if (state === 'alive') found.push(entry)
-      if (state === 'gone') await rm(this.#path(id), { force: true })
+      if (state === 'gone') await rm(this.#path(id), { force: true }).catch(() => undefined) // somebody else may
     }
     return found
   }
 
-  /** The server has ended. */
-  async isGone(entry: Entry): Promise<boolean> {
-    return (await stateOf(entry.process)) === 'gone' || (await this.#read(entry.server_id)) === undefined
+  async #ids(known: readonly Entry[], unread: () => void): Promise<string[]> {
+    try {
+      const names = await readdir(this.#dir)
+      const ids = names.flatMap(name => (name.endsWith('.json') ? name.slice(0, -'.json'.length) : []))
+      return ids.filter(id => id !== this.#own && idForm.test(id))
+    } catch (error) {
+      if (isMissing(error)) return [] // nobody has announced anything yet
+      unread()
+      return known.map(({ server_id }) => server_id)
+    }
   }
 
+  /** The server has ended; in doubt it has not. */
+  async isGone(entry: Entry): Promise<boolean> {
+    return (await stateOf(entry.process)) === 'gone' || (await this.#read(entry.server_id).catch(() => entry)) === undefined
+  }
+
+  /** Undefined when it was removed a moment ago, or is no entry. */
   async #read(id: string): Promise<Entry | undefined> {
-    try {
-      const entry = JSON.parse((await readIfThere(this.#path(id))) ?? '') as Partial<Entry>
-      const usable = entry.server_id === id && Number.isSafeInteger(entry.port) && Number.isSafeInteger(entry.process?.pid)
-      if (!usable || (entry.directory !== undefined && entry.directory !== (await identityAt(this.#dir)))) return undefined
-      return entry as Entry
-    } catch {
-      return undefined // it was removed a moment ago, or is no entry
-    }
+    const text = await readIfThere(this.#path(id))
+    const entry = text === undefined ? undefined : parsed(text)
+    const usable = entry?.server_id === id && Number.isSafeInteger(entry.port) && Number.isSafeInteger(entry.process?.pid)
+    if (!usable || (entry.directory !== undefined && entry.directory !== (await identityAt(this.#dir)))) return undefined
+    return entry as Entry
   }
 
   #path(id: string): string {
     return join(this.#dir, `${id}.json`)
+  }
+}
+
+function parsed(text: string): Partial<Entry> | undefined {
+  try {
+    return JSON.parse(text) as Partial<Entry> // checked field by field, or null
+  } catch {
+    return undefined
   }
 }

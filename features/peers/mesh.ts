@@ -15,7 +15,7 @@ import { ClientSessions } from './wherever.ts'
 /** With the id of the server that dials. */
 const linkPurpose = 'link '
 const againMs = 250
-/** While other servers are known they are looked for so often, beside what the watch of the directory says. */
+/** While other servers are known, or could not be read, they are looked for so often, beside what the watch of the directory says. */
 const lookMs = 2000
 
 export interface MeshPorts {
@@ -153,9 +153,14 @@ export class Mesh {
   }
 
   async #look(): Promise<void> {
+    let isUnsure = false
     while (this.#lookAgain && !this.#closed) {
       this.#lookAgain = false
-      const found = await this.#directory.others()
+      isUnsure = false
+      const known = [...this.#peers.values()].map(({ entry }) => entry)
+      const found = await this.#directory.others(known, () => {
+        isUnsure = true
+      })
       if (this.#closed) return
       for (const peer of [...this.#peers.values()]) {
         if (!found.some(entry => entry.server_id === peer.entry.server_id)) this.#gone(peer)
@@ -163,7 +168,7 @@ export class Mesh {
       for (const entry of found) if (!this.#peers.has(entry.server_id)) this.#found(entry)
     }
     clearTimeout(this.#timer)
-    if (this.#peers.size > 0 && !this.#closed) this.#timer = setTimeout(() => void this.look(), lookMs).unref()
+    if ((isUnsure || this.#peers.size > 0) && !this.#closed) this.#timer = setTimeout(() => void this.look(), lookMs).unref()
   }
 
   #found(entry: Entry): void {

@@ -1,5 +1,8 @@
 /** Servers of one home as one of them sees the others: who comes, who goes, and what they say to each other. */
 import assert from 'node:assert/strict'
+import events from 'node:fs'
+import fs from 'node:fs/promises'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { Mesh } from '../../../features/peers/mesh.ts'
@@ -7,6 +10,7 @@ import { ownerHook } from '../../../features/peers/owner.ts'
 import type { PeerTopic } from '../../../features/peers/service.ts'
 import type { Relays, SharedEvent } from '../../../kernel/index.ts'
 import { testEnvironment } from '../../../kernel/testing.ts'
+import { mockedBuiltins } from '../../helpers/builtins.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 const timeout = 20_000
@@ -70,15 +74,24 @@ function server(t: TestContext, home: string, server_id: string) {
   return { mesh, heard, close, isSharing: () => share !== undefined, share: (event: SharedEvent) => share?.(event) }
 }
 
-async function two(t: TestContext) {
-  const alive = setInterval(() => undefined, 1000) // the sockets keep no process
+const tooMany = () => {
+  throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })
+}
+
+/** Sockets and timers of servers keep no process. */
+function keepAlive(t: TestContext): void {
+  const alive = setInterval(() => undefined, 1000)
   t.after(() => clearInterval(alive))
+}
+
+async function two(t: TestContext) {
+  keepAlive(t)
   const home = await freshDir()
   const [first, second] = [server(t, home, older), server(t, home, younger)]
   await first.mesh.open()
   await second.mesh.open()
   await Promise.all([first.heard.until(`joined ${younger}`), second.heard.until(`joined ${older}`)])
-  return { first, second }
+  return { home, first, second }
 }
 
 test('servers hear of each other when both are there, and when one has ended', { timeout }, async t => {
@@ -93,6 +106,35 @@ test('servers hear of each other when both are there, and when one has ended', {
   assert.deepEqual(first.heard.lines.slice(3), [`left ${younger} true`, 'shares nothing', 'present false'])
   assert.deepEqual([first.mesh.servers(), first.mesh.place(younger), first.isSharing()], [[], undefined, false])
   assert.ok(second.heard.lines.includes('no remote'))
+})
+
+test('a server stays known while the directory or its entry cannot be read', { timeout }, async t => {
+  const { home, first } = await two(t)
+  const refused = t.mock.method(fs, 'readdir', tooMany)
+  const restore = mockedBuiltins(t)
+  await first.mesh.look()
+  assert.ok(refused.mock.callCount() > 0)
+  restore()
+  const entry = join(home, 'server', 'peers', `${younger}.json`)
+  await fs.symlink(entry, `${entry}~`)
+  await fs.rename(`${entry}~`, entry) // at once: no reader of it gets anywhere
+  await first.mesh.look()
+  assert.deepEqual(first.heard.lines, ['remote', 'present true', `joined ${younger}`])
+  assert.deepEqual(first.mesh.servers(), [younger])
+})
+
+test('a server that could not read who is there looks again', { timeout }, async t => {
+  keepAlive(t)
+  const home = await freshDir()
+  const [first, second] = [server(t, home, older), server(t, home, younger)]
+  await first.mesh.open()
+  t.mock.method(events, 'watch', tooMany)
+  t.mock.method(fs, 'readdir', tooMany)
+  const restore = mockedBuiltins(t)
+  await second.mesh.open()
+  restore()
+  assert.deepEqual(second.mesh.servers(), [])
+  await second.heard.until(`joined ${older}`)
 })
 
 test('a server that comes again is another one, and is linked as the first was', { timeout }, async t => {
