@@ -100,9 +100,13 @@ export default definePack({
       return announce(written, false)
     })
     ctx.route(deleteWorkspace, async ({ params: { workspace_id } }) => {
+      const withdraw = async (ids: readonly string[] = []) => {
+        for (const id of ids) await trust.set(id, false, time())
+      }
+      await withdraw((await registry.view()).ids.get(workspace_id)) // first: whoever registers it again is asked anew
       const removed = await registry.remove(workspace_id)
       if (!removed) throw missing(workspace_id)
-      for (const id of removed.ids) await trust.set(id, false, time())
+      await withdraw(removed.ids) // somebody may have given it in between
       emitDeleted({ workspace_id, root: removed.record.root })
       return { deleted: true as const }
     })

@@ -1,8 +1,11 @@
 /** Trust in a workspace: default, change, persistence, notice. */
 import assert from 'node:assert/strict'
+import { mkdir, rename, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import {
   deleteWorkspace,
+  listWorkspaces,
   readTrust,
   registerWorkspace,
   trustWorkspace,
@@ -46,6 +49,23 @@ test('an unknown workspace has no trust to read or change, and unregistering wit
   const params = { workspace_id: (await call(registerWorkspace, { body: { root: home } })).data.id }
   await call(trustWorkspace, { params })
   await call(deleteWorkspace, { params })
+  await call(registerWorkspace, { body: { root: home } })
+  assert.deepEqual((await call(readTrust, { params })).data, { trusted: false })
+})
+
+test('a workspace whose trust cannot be withdrawn stays registered', async t => {
+  const { call, home } = await startTestKernel(t, { packs: [workspaces] })
+  const params = { workspace_id: (await call(registerWorkspace, { body: { root: home } })).data.id }
+  await call(trustWorkspace, { params })
+  const file = join(home, 'trust.json')
+  await rename(file, `${file}.kept`)
+  await mkdir(file)
+  assert.notEqual((await call(deleteWorkspace, { params })).code, 0)
+  assert.equal((await call(listWorkspaces)).data.items.length, 1)
+
+  await rmdir(file)
+  await rename(`${file}.kept`, file)
+  assert.equal((await call(deleteWorkspace, { params })).code, 0)
   await call(registerWorkspace, { body: { root: home } })
   assert.deepEqual((await call(readTrust, { params })).data, { trusted: false })
 })
