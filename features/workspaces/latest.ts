@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type DocumentStore, foundAt } from '../../kernel/index.ts'
 
 export interface LatestOptions<V> {
-  readonly store: DocumentStore<V>
+  readonly store: Pick<DocumentStore<V>, 'get' | 'update'>
   readonly id: string
   /** Directory of the document's file, `<id>.json`, which is asked for its change. */
   readonly dir: string
@@ -105,6 +105,7 @@ export class Latest<V> {
         )
       }
       this.#stamp = undefined
+      this.#reading = undefined // what a read answers that began before this is not the latest
       for (const tell of settle) tell()
     }
     this.#writing = false

@@ -1,9 +1,11 @@
 /** Registering, renaming and unregistering project directories through the front door. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setImmediate as pass } from 'node:timers/promises'
 import {
   deleteWorkspace,
   listWorkspaces,
@@ -16,9 +18,10 @@ import {
   workspaceDeleted,
   workspaceUpdated
 } from '../../../features/workspaces/index.ts'
+import { Latest } from '../../../features/workspaces/latest.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import { workspaceId } from '../../../features/workspaces/root.ts'
-import { PersistenceFailed } from '../../../kernel/index.ts'
+import { type DocumentStore, PersistenceFailed } from '../../../kernel/index.ts'
 import { startTestKernel, stub } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -249,4 +252,37 @@ test('a root under two ids counts as one workspace and goes as one', async t => 
   )
   await call(deleteWorkspace, { params: { workspace_id: id } })
   assert.deepEqual((await call(listWorkspaces)).data.items, [])
+})
+
+test('what was read before a change is on disk is not taken for the latest after it', async () => {
+  const dir = await freshDir()
+  const file = join(dir, 'a.json')
+  writeFileSync(file, '"old"')
+  let held: Promise<void> | undefined
+  const store: Pick<DocumentStore<string>, 'get' | 'update'> = {
+    get: async () => {
+      const text = readFileSync(file, 'utf8')
+      await held
+      return JSON.parse(text)
+    },
+    update: async (_id, change) => {
+      const next = change(undefined)
+      writeFileSync(file, JSON.stringify(next))
+      return next
+    }
+  }
+  const latest = new Latest({ store, id: 'a', dir, empty: '' })
+  await latest.get()
+  await pass()
+  writeFileSync(file, '"older"')
+
+  let release = () => {}
+  held = new Promise(resolve => {
+    release = resolve
+  })
+  const reading = latest.get()
+  await latest.update(() => 'changed')
+  release()
+  await reading
+  assert.equal(await latest.get(), 'changed')
 })
