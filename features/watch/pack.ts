@@ -105,18 +105,21 @@ export default definePack({
           data: nothing
         })
       const opened: WatchedPath[] = []
+      let lost: WatchTrouble | undefined
       try {
         for (const path of wanted) {
           const listener: WatchListener = {
             changed: changes => rooms.get(session_id)?.changed(connection, path, changes),
             unknown: count => rooms.get(session_id)?.unknown(count),
-            lost: ({ trouble, message }) => {
-              ctx.log.warn({ session_id, path, trouble }, `a path is not watched any more: ${message}`)
+            lost: trouble => {
+              lost = trouble
+              ctx.log.warn({ session_id, path, trouble: trouble.trouble }, `a path is not watched any more: ${trouble.message}`)
               rooms.get(session_id)?.lost(connection, path)
             }
           }
           opened.push({ path, recursive, release: await watchers.watch({ root: session.cwd, path, recursive }, listener) })
         }
+        if (lost) throw lost // one of them, while others were opened
         if (opened.length > 0) {
           connection.get(slot)
           for (const watched of opened.splice(0)) roomOf(session_id).put(connection, watched)

@@ -10,6 +10,7 @@ import { createSession } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import watch from '../../../features/watch/pack.ts'
 import { Room } from '../../../features/watch/room.ts'
+import { type WatchListener, type WatchRequest, WatchTrouble } from '../../../features/watch/service.ts'
 import { Watchers } from '../../../features/watch/watchers.ts'
 import { WholeWatcher } from '../../../features/watch/whole-watcher.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
@@ -261,6 +262,19 @@ test('the thread that watches ends 5 s after there is nothing to watch, whether 
   await assert.rejects(watchers.watch({ root }, listener), { trouble: 'too_many' })
   t.mock.timers.tick(5000)
   assert.equal(ended, 2)
+})
+
+test('a path that is lost while others of the call are opened refuses the call; nothing of it is watched', async t => {
+  const { ask } = await start(t)
+  const released: string[] = []
+  let lose: WatchListener['lost']
+  t.mock.method(Watchers.prototype, 'watch', async ({ path = '' }: WatchRequest, listener: WatchListener) => {
+    if (path === 'b') lose?.(new WatchTrouble('too_many', 'a has grown'))
+    lose = listener.lost
+    return () => released.push(path)
+  })
+  const answer = await ask('watch_fs_add', { paths: ['a', 'b'] })
+  assert.deepEqual([answer.code, answer.payload, released], [42902, { watched_paths: [], current_count: 0 }, ['a', 'b']])
 })
 
 test('where no thread can be had a watch is refused, and the next one of that path is not kept waiting for it', async t => {
