@@ -62,6 +62,7 @@ export class Searcher {
     this.#fail(new Error('search is off'))
     await worker?.terminate()
     await this.#locking
+    if (this.#worker) return // somebody searches again: it writes, and keeps the lock
     const lock = this.#lock
     this.#lock = undefined
     this.#lockTriedAt = -Infinity

@@ -3,9 +3,12 @@ import { execFileSync } from 'node:child_process'
 import { appendFile, chmod, cp, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { Searcher } from '../../../features/search/searcher.ts'
 import { snippetOf } from '../../../features/search/snippet.ts'
 import { archiveSession, deleteSession, restoreSession } from '../../../features/sessions/index.ts'
 import { undoSession } from '../../../features/undo/index.ts'
+import { lockHolder } from '../../../kernel/index.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { start } from './start.ts'
 
@@ -304,6 +307,36 @@ test('with a deleted session goes what the index has of it on disk, also when no
   await call(deleteSession, { params: { session_id } })
   while ((await kept()).includes(`${session_id}.jsonl`)) await new Promise(setImmediate)
   assert.deepEqual(await kept(), [`${other}.jsonl`])
+})
+
+test('a search that begins while the thread of the one before ends keeps the snapshots of the home', { timeout: 30_000 }, async t => {
+  const home = await freshDir()
+  const searcher = new Searcher(home, 1000)
+  t.after(() => searcher.close())
+  const find = () =>
+    searcher.search({ query: 'x', mode: 'terms', op: 'AND', sort: 'score', page_size: 20 }, false, [], new AbortController().signal)
+  const end = Worker.prototype.terminate
+  const ended: Promise<unknown>[] = []
+  let go = () => {}
+  const held = new Promise<void>(resolve => {
+    go = resolve
+  })
+  t.mock.method(Worker.prototype, 'terminate', function (this: Worker) {
+    ended.push(held.then(() => end.call(this)))
+    return ended.at(-1)
+  })
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  await find()
+  t.mock.timers.tick(1000)
+  assert.equal(ended.length, 1)
+  await find()
+  go()
+  await Promise.all(ended)
+  for (let passes = 0; passes < 100; passes++) await new Promise(setImmediate)
+  assert.ok(await lockHolder(join(home, 'search', 'lock')))
+
+  t.mock.timers.tick(1000)
+  while (await lockHolder(join(home, 'search', 'lock'))) await new Promise(setImmediate)
 })
 
 test('a snippet is a piece of the text as it was written, whatever is equal to its characters', async t => {
