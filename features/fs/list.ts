@@ -69,6 +69,7 @@ export async function listDirectory(
   for (let depth = 2; depth <= options.depth && level.length > 0; depth++) {
     const next: Entry[] = []
     for (const { path: below } of level) {
+      signal.throwIfAborted()
       const left = ANSWERED - answer.listed
       if (left <= 0) lister.truncated = true
       // One that vanishes, or that nobody may read, has nothing to show.
@@ -78,6 +79,7 @@ export async function listDirectory(
     }
     level = next
   }
+  signal.throwIfAborted() // the last one may have ended with it
   return { items, children, truncated: lister.truncated }
 }
 
@@ -204,6 +206,7 @@ class Lister {
     const counts = new Map<string, number>()
     const counted = entries.filter(entry => entry.kind === 'directory')
     await inGroups(counted, async ({ path }) => {
+      this.#signal.throwIfAborted()
       const count = await withPin(this.#root, path, pin => this.#count(pin)).catch(() => undefined) // not readable: not counted
       if (count !== undefined) counts.set(path, count)
     })

@@ -99,6 +99,31 @@ test('a listing whose client has gone reads no further', async t => {
   await assert.rejects(listDirectory({ path: cwd, real: cwd }, '.', options, undefined, client.signal, undefined, bounds), gone)
 })
 
+test('a client that goes while the levels below are listed, or their entries counted, ends that', async t => {
+  const { cwd, put } = await fileScene(t)
+  await put('a/b/c')
+  const options: Listing = { ...usual, depth: 4, limit: 10, sort: 'name_asc' }
+  const gone = new Error('gone')
+  for (const place of ['a', 'a/b']) {
+    const client = new AbortController()
+    const seen: string[] = []
+    const status = (path: string) => {
+      seen.push(path)
+      if (path === place) client.abort(gone)
+      return undefined
+    }
+    await assert.rejects(listDirectory({ path: cwd, real: cwd }, '.', options, status, client.signal), gone)
+    assert.equal(seen.at(-1), place)
+  }
+  const client = new AbortController()
+  let asked = 0
+  t.mock.method(client.signal, 'throwIfAborted', () => {
+    if (++asked > 1) throw gone
+  })
+  await assert.rejects(listDirectory({ path: cwd, real: cwd }, '.', options, undefined, client.signal), gone)
+  assert.equal(asked, 2)
+})
+
 test('a file of exactly 10 MiB is read, one byte more is too large; parts of bytes say whether more follows', async t => {
   const { ask, put } = await fileScene(t)
   const size = 10 * 1024 * 1024
