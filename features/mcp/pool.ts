@@ -20,7 +20,9 @@ export class ServerPool {
   readonly #watch = new LayerWatch(() => void this.refresh())
   /** Servers that are gone, until they have ended. */
   readonly #leaving = new Set<Promise<void>>()
+  /** Of the files that were taken in last. */
   #stamp = ''
+  #warned = ''
   #refreshing: Promise<void> = Promise.resolve()
   #closed = false
   /** Rises whenever the tools may be others. */
@@ -73,14 +75,11 @@ export class ServerPool {
     await this.#watch.follow(files) // first, so that no change comes between
     const stamp = await layersStamp(files, this.#ports)
     if (this.#closed || stamp === this.#stamp) return
-    this.#stamp = stamp
     const { entries, problems } = await readLayers(this.cwd, this.#ports)
-    if (problems.length > 0) {
-      // One layer that cannot be read may be the one that switches a server off.
-      const what = problems.map(({ file, message }) => `${file}: ${message}`).join('; ')
-      this.#ports.warn({ cwd: this.cwd }, `MCP servers stay as they are: ${what}`)
-      return
-    }
+    // One layer that cannot be read may be the one that switches a server off. It may be read the next time: with too many open files it is not.
+    if (problems.length > 0) return this.#warn(stamp, problems.map(({ file, message }) => `${file}: ${message}`).join('; '))
+    this.#stamp = stamp
+    this.#warned = ''
     const wanted = new Map(effective(entries).map(entry => [entry.name, entry]))
     const gone = this.servers.filter(server => key(wanted.get(server.name)) !== key(server.entry))
     const ends = new Map<string, Promise<void>>()
@@ -98,6 +97,14 @@ export class ServerPool {
       this.#servers.set(entry.name, server)
       if (!known) server.start(ends.get(entry.name))
     }
+  }
+
+  /** Once, as long as the files and what is wrong with them are the same. */
+  #warn(stamp: string, what: string): void {
+    const warned = `${stamp}\n${what}`
+    if (warned === this.#warned) return
+    this.#warned = warned
+    this.#ports.warn({ cwd: this.cwd }, `MCP servers stay as they are: ${what}`)
   }
 
   #changed(server: McpServer, before: ServerState): void {

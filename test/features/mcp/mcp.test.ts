@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import fs from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -19,6 +20,7 @@ import { createSession, readSession } from '../../../features/sessions/index.ts'
 import { listTools } from '../../../features/tools/index.ts'
 import { trustWorkspace, untrustWorkspace } from '../../../features/workspaces/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
+import { mockedBuiltins } from '../../helpers/builtins.ts'
 import { latch } from '../../helpers/latch.ts'
 import { testModel } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -669,6 +671,23 @@ test('whoever runs the server is told of a file that cannot be understood', asyn
   await writeFile(join(scene.home, 'mcp.json'), '{')
   await scene.servers()
   assert.deepEqual(told, [`warning: MCP servers stay as they are: ${join(scene.home, 'mcp.json')}: it is no JSON`])
+})
+
+test('a file that could not be read is read again, though it is as it was', async t => {
+  const told: string[] = []
+  const scene = await start(t, {}, { told })
+  await scene.servers()
+  const { open } = fs
+  t.mock.method(fs, 'open', (path: string, ...rest: [number, (error: Error | null, fd: number) => void]) => {
+    if (path === join(scene.home, 'mcp.json')) rest[1](Object.assign(new Error('too many open files'), { code: 'EMFILE' }), -1)
+    else open(path, ...rest)
+  })
+  const restore = mockedBuiltins(t)
+  await userFile(scene.home, { good: stdio('good', undefined, { enabled: false }) })
+  for (let times = 0; times < 2; times++) assert.deepEqual(await scene.servers(), {})
+  assert.deepEqual(told, [`warning: MCP servers stay as they are: ${join(scene.home, 'mcp.json')}: it cannot be read: EMFILE`])
+  restore()
+  assert.deepEqual(Object.keys(await scene.servers()), ['good'])
 })
 
 test('a plugin that is installed anew has its servers started anew when its files are others', async t => {
