@@ -182,7 +182,7 @@ test('the time in which no server ran is no time of a goal', async t => {
   assert.deepEqual([goal?.status, goal?.terminalReason, goal?.wallClockMs], ['paused', 'the server was restarted', 0])
 })
 
-test('a slice that the disk refuses does not end the goal: the next turn goes on with it', async t => {
+test('a slice that the disk refuses does not end the goal: the next turn goes on with it', { timeout: 20_000 }, async t => {
   let slices = 0
   const refused = latch()
   const history = historyOnDisk(records => {
