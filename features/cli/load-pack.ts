@@ -181,7 +181,7 @@ function nameOf(spec: string): string {
   const path = spec.replace(/^[a-z]+:/, '')
   const file = basename(path, extname(path))
   const name = file === 'index' || file === 'pack' ? basename(dirname(resolve(path))) : file
-  return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
+  return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-') || 'unnamed'
 }
 
 async function importModule(url: string): Promise<{ default?: unknown; packs?: unknown }> {

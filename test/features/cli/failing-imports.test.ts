@@ -4,6 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { deploymentPacks } from '../../../features/cli/deployment-packs.ts'
+import { loadPacks } from '../../../features/cli/load-pack.ts'
 import type { Feature } from '../../../kernel/index.ts'
 import { createKernel } from '../../../kernel/kernel.ts'
 import { run, serve } from '../../helpers/cli.ts'
@@ -151,4 +152,20 @@ test('a server starts without the packs that cannot be imported, says why, and e
   const unknown = await run(home, '--port', '0', '--require', 'licence')
   assert.equal(unknown.code, 1)
   assert.match(unknown.stderr, /'licence'.*thrower.*no licence/s)
+})
+
+test('a module whose name gives a pack none fails as any other, and the others run', async () => {
+  const dir = await freshDir()
+  await writeFile(join(dir, 'good.mjs'), good)
+
+  const { packs, failed } = await loadPacks(
+    ['', './good.mjs'].map(spec => ({ spec, from: dir })),
+    []
+  )
+
+  assert.deepEqual(
+    packs.map(({ name }) => name),
+    ['unnamed', 'good']
+  )
+  assert.match(failed.join(), /^unnamed: .*has no pack\.js/)
 })
