@@ -1,4 +1,5 @@
 /** A session at the terminal: the agent's text on the standard output, what it does on the standard error, and what it asks. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError, type Client, type SessionEvent, type Snapshot, unwrap } from '../../client/index.ts'
 import { shortLine } from '../../kernel/index.ts'
 import { CommandError } from './command-error.ts'
@@ -40,6 +41,8 @@ export function ending({ reason, error }: Outcome): string {
 
 /** A server that is away for longer than this is not waited for, ms. */
 const awayMs = 20_000
+/** How soon it is asked again that was away when it was asked, ms. */
+const againMs = 250
 
 export class Conversation {
   readonly #client: Client
@@ -100,6 +103,7 @@ export class Conversation {
   }
 
   close(): void {
+    this.#waiting.clear()
     this.#back()
     this.#questioner.close()
     this.#client.close()
@@ -235,12 +239,20 @@ export class Conversation {
       .reduce(apart, '')
   }
 
-  /** Prompts that are neither running nor queued any more have ended while nobody listened. */
+  /** Prompts that are neither running nor queued any more have ended while nobody listened. A server that goes away meanwhile is asked again. */
   async #settleFrom(reason: Outcome['reason'] | undefined): Promise<void> {
     const path = { session_id: this.#options.session_id }
-    const { active, queued } = await unwrap(this.#client.rest.GET('/api/v1/sessions/{session_id}/prompts', { params: { path } }))
-    const open = new Set([active?.prompt_id, ...queued.map(one => one.prompt_id)])
-    for (const id of [...this.#waiting.keys()]) if (!open.has(id)) this.#over(id, reason ?? 'failed')
+    while (this.#waiting.size > 0) {
+      try {
+        const { active, queued } = await unwrap(this.#client.rest.GET('/api/v1/sessions/{session_id}/prompts', { params: { path } }))
+        const open = new Set([active?.prompt_id, ...queued.map(one => one.prompt_id)])
+        for (const id of [...this.#waiting.keys()]) if (!open.has(id)) this.#over(id, reason ?? 'failed')
+        return
+      } catch (error) {
+        if (error instanceof ApiError && error.code > 0 && error.code < 50_000) return this.#end(error)
+        await delay(againMs) // nobody waits any more once it is gone for good
+      }
+    }
   }
 
   #over(prompt_id: string, reason: Outcome['reason']): void {
