@@ -101,6 +101,14 @@ function shown({ url, pid, version, started_at, error, packs, model, sessions }:
   return table(rows)
 }
 
+function terminate(pid: number): void {
+  try {
+    process.kill(pid, 'SIGTERM')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error // else it has ended by itself
+  }
+}
+
 /** How long a server may take to end before the command gives up, ms. */
 const stopMs = 30_000
 
@@ -128,8 +136,8 @@ export const stop: Runner = async ({ words: [port], flags }, { env, out }) => {
 async function end(home: string, instance: Instance): Promise<void> {
   const { rest } = reach(home, instance).client
   const asked = await unwrap(rest.POST('/api/v1/shutdown', { signal: AbortSignal.timeout(5_000) })).catch(() => undefined)
-  if (!asked) process.kill(instance.pid, 'SIGTERM')
   const gone = async () => !(await listInstances(home)).some(one => one.server_id === instance.server_id)
+  if (!asked && !(await gone())) terminate(instance.pid)
   for (const until = Date.now() + stopMs; Date.now() < until; await delay(50)) if (await gone()) return
   throw new CommandError(`the server with pid ${instance.pid} has not ended within ${stopMs / 1000} s; kill -9 ${instance.pid} ends it`)
 }
