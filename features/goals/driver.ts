@@ -169,8 +169,12 @@ export class GoalDriver {
     const limit = keeper.limit(true)
     if (limit === undefined) return
     const turn_id = this.#history.lastTurn()?.turn_id
-    await keeper.block('runtime', limit)
-    await this.#holdBack()
+    try {
+      await keeper.block('runtime', limit)
+      await this.#holdBack()
+    } catch {
+      // The disk refuses, or the goal is gone by now: the turn that works on it ends in any case, and its end tries again.
+    }
     if (turn_id !== undefined && keeper.drives(turn_id)) await (await this.#agent()).abort(false)
   }
 

@@ -11,7 +11,7 @@ import tools from '../../../features/tools/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
-import { copyOfHome, type Started, type StartOptions, startAgent } from '../agent/start.ts'
+import { copyOfHome, historyOnDisk, type Started, type StartOptions, startAgent } from '../agent/start.ts'
 
 const packs = [tools, interactions, permissions, goals]
 
@@ -264,6 +264,21 @@ test('a time budget cancels the turn that works on the goal', async t => {
   )
   const goal = await scene.goal()
   assert.deepEqual([goal?.status, goal?.budget.wallClockBudgetReached], ['blocked', true])
+})
+
+test('a time budget cancels the turn also when the disk refuses to note it at first', { timeout: 20_000 }, async t => {
+  let refused = false
+  const history = historyOnDisk(records => {
+    if (refused || !records.some(({ change }) => (change as { status?: string } | undefined)?.status === 'blocked')) return
+    refused = true
+    throw new Error('no space')
+  })
+  const llm = scriptedLlm(call('SetGoalBudget', { value: 1000, unit: 'milliseconds' }), held(new Promise(() => undefined)))
+  const scene = await start(t, llm, { history })
+  await scene.set({ goal_objective: 'a' })
+  await scene.prompt('go')
+  await scene.settled(1)
+  assert.deepEqual([refused, (await scene.goal())?.status], [true, 'blocked'])
 })
 
 test('a time budget holds although the clock is set back while it runs', async t => {
