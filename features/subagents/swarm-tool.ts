@@ -113,7 +113,9 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
                 return 'over' as const
               }
             }))
-            await runSwarm(members, ports.pace(), signal)
+            await runSwarm(members, ports.pace(), signal).finally(() => {
+              for (const { time } of parts) time?.release() // also of those that waited when the turn was aborted
+            })
             return report(parts)
           } catch (error) {
             if (error instanceof SubagentRefused) throw new ToolRefusal(error.message)
