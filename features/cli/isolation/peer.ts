@@ -99,11 +99,14 @@ export class Peer {
     const c = this.#next++
     try {
       const { value, bytes, signals } = this.#written(args, answers)
-      kept?.push(...signals)
-      return new Promise((resolve, reject) => {
-        this.#waiting.set(c, { resolve, reject, signals: kept ? [] : signals })
+      try {
         this.#wire.send({ c, t: target, m: method, a: value }, bytes)
-      })
+      } catch (error) {
+        this.#refs.endWritten(signals)
+        throw error
+      }
+      kept?.push(...signals)
+      return new Promise((resolve, reject) => this.#waiting.set(c, { resolve, reject, signals: kept ? [] : signals }))
     } catch (error) {
       return Promise.reject(error)
     }

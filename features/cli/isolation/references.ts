@@ -77,6 +77,9 @@ export class References implements Refs {
     try {
       const value = work()
       return { value, signals: this.#written }
+    } catch (error) {
+      this.endWritten(this.#written) // nothing of it is sent
+      throw error
     } finally {
       this.#written = written
       this.#onEnd = ended
@@ -212,12 +215,17 @@ export class References implements Refs {
 
   /** The list that a function of the other end answers with. What signals went with the call ends with the list. */
   #iterating(id: number, args: readonly unknown[]): AsyncIterable<unknown> {
+    const end = (signals: readonly number[]) => this.endWritten(signals)
     const begin = async () => {
       const signals: number[] = []
-      const list = (await this.#reach.call(id, undefined, args, undefined, signals)) as AsyncIterable<unknown>
-      return { signals, list: list[Symbol.asyncIterator]() }
+      try {
+        const list = (await this.#reach.call(id, undefined, args, undefined, signals)) as AsyncIterable<unknown>
+        return { signals, list: list[Symbol.asyncIterator]() }
+      } catch (error) {
+        end(signals)
+        throw error
+      }
     }
-    const end = (signals: readonly number[]) => this.endWritten(signals)
     return (async function* () {
       const { signals, list } = await begin()
       try {

@@ -1,0 +1,39 @@
+/** Calls between a pack's process and the server that never leave, or fail: nothing of them stays. */
+import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
+import { test } from 'node:test'
+import { type Message, Peer } from '../../../../features/cli/isolation/peer.ts'
+
+/** The server's end and that of a process with this root; messages arrive in a moment. */
+function ends(root: object) {
+  const to = (other: () => Peer) => ({ send: (message: Message) => void setImmediate(() => other().receive(structuredClone(message), [])) })
+  const server: Peer = new Peer({ wire: to(() => child), root: {}, server: true, failed: () => undefined })
+  const child: Peer = new Peer({ wire: to(() => server), root, server: false, failed: () => undefined })
+  return { server, child }
+}
+
+const listeners = ({ signal }: AbortController) => getEventListeners(signal, 'abort').length
+
+test('a call that cannot be sent leaves nothing at the signals that went with it', async () => {
+  const send = () => {
+    throw new Error('too long')
+  }
+  const peer = new Peer({ wire: { send }, root: {}, server: true, failed: () => undefined })
+  const [sent, written] = [new AbortController(), new AbortController()]
+
+  await assert.rejects(peer.call(0, 'work', [sent.signal]), /too long/)
+  await assert.rejects(peer.call(0, 'work', [written.signal, Symbol('no data')]), /means nothing/)
+
+  assert.deepEqual([listeners(sent), listeners(written)], [0, 0])
+})
+
+test('a list that cannot be had leaves nothing at the signals that went with its call', async () => {
+  const { server, child } = ends({ given: async () => ({ list: async function* () {} }) })
+  const { list } = (await server.call(0, 'given', [])) as { list(signal: AbortSignal): AsyncIterable<unknown> }
+  const turn = new AbortController()
+  child.receive({ d: [[1, 1]] }, []) // let go of, as a process does that made it anew
+
+  await assert.rejects(list(turn.signal)[Symbol.asyncIterator]().next(), /not there any more/)
+
+  assert.equal(listeners(turn), 0)
+})
