@@ -3,10 +3,8 @@
  * handler says that they do not change: they can be encoded bit by bit, with other work in between. Everything else is taken at once: an answer says
  * what was true at one moment.
  */
-import { randomUUID } from 'node:crypto'
 import { developerError } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
-import { headOf } from '../text.ts'
 
 /** Texts from here on count, characters. */
 const longChars = 4096
@@ -27,8 +25,8 @@ class PartedText {
     this.length = parts.reduce((sum, part) => sum + part.length, 0)
   }
 
-  toJSON(): string | this {
-    return isApart ? this : this.parts.join('')
+  toJSON(): string {
+    return this.parts.join('')
   }
 }
 
@@ -107,12 +105,14 @@ function* bitsOf(pieces: readonly Piece[]): Generator<string> {
 }
 
 function* slicesOf(text: string): Generator<string> {
-  for (let rest = text; rest !== ''; ) {
-    const slice = headOf(rest, sliceChars) // a pair stays together
-    rest = rest.slice(slice.length)
-    yield JSON.stringify(slice).slice(1, -1)
+  for (let at = 0, end = 0; at < text.length; at = end) {
+    end = Math.min(at + sliceChars, text.length)
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end-- // a pair stays together
+    yield JSON.stringify(text.slice(at, end)).slice(1, -1)
   }
 }
+
+const isHighSurrogate = (code: number) => code >= 0xd800 && code <= 0xdbff
 
 /**
  * Characters in the long texts and parted lists of a value. What is nested deeper than any answer counts as short. Throws when more values
@@ -133,31 +133,40 @@ function longTexts(value: unknown, depth: number, most?: { left: number }): numb
 
 type Piece = string | { readonly long: string | readonly unknown[] }
 
-/** Stands in the JSON of a value for what is encoded apart. */
-const mark = randomUUID()
-/** Pieces are being made: parted texts stay as they are. */
-let isApart = false
-
 /** A value as JSON; its long texts are left to be encoded between their quotes, its parted lists between their brackets. */
 function piecesOf(value: unknown): Piece[] {
-  if (longTexts(value, 0) === 0) return [JSON.stringify(value) ?? 'null']
-  const apart: Piece[][] = []
-  const instead = (_key: string, node: unknown) => {
-    const pieces = apartOf(node)
-    if (pieces) apart.push(pieces)
-    return pieces ? mark : node
+  const pieces: Piece[] = []
+  let short = ''
+  const walk = (node: unknown, depth: number): void => {
+    if (node instanceof PartedText) {
+      pieces.push(`${short}"`, ...node.parts.map(long => ({ long })))
+      short = '"'
+    } else if (longTexts(node, depth) === 0 || typeof (node as { toJSON?: unknown }).toJSON === 'function') {
+      short += JSON.stringify(node) ?? 'null'
+    } else if (typeof node === 'string') {
+      pieces.push(`${short}"`, { long: node })
+      short = '"'
+    } else if (Array.isArray(node) && lists.has(node)) {
+      pieces.push(`${short}[`, { long: node })
+      short = ']'
+    } else if (Array.isArray(node)) {
+      for (const [at, item] of node.entries()) {
+        short += at === 0 ? '[' : ','
+        walk(item, depth + 1)
+      }
+      short += ']'
+    } else {
+      let begin = '{'
+      for (const [key, item] of Object.entries(node as object)) {
+        if (item === undefined || typeof item === 'function' || typeof item === 'symbol') continue
+        short += `${begin}${JSON.stringify(key)}:`
+        begin = ','
+        walk(item, depth + 1)
+      }
+      short += begin === '{' ? '{}' : '}'
+    }
   }
-  isApart = true
-  try {
-    const texts = JSON.stringify(value, instead).split(`"${mark}"`)
-    return texts.flatMap((text, at) => [text, ...(apart[at] ?? [])])
-  } finally {
-    isApart = false
-  }
-}
-
-function apartOf(node: unknown): Piece[] | undefined {
-  if (node instanceof PartedText) return ['"', ...node.parts.map(long => ({ long })), '"']
-  if (typeof node === 'string' && node.length >= longChars) return ['"', { long: node }, '"']
-  return Array.isArray(node) && lists.has(node) ? ['[', { long: node }, ']'] : undefined
+  walk(value, 0)
+  pieces.push(short)
+  return pieces
 }
