@@ -33,8 +33,8 @@ export class Hub implements Streams {
   readonly fanout: Fanout
   readonly #env: Environment
   readonly #hooks: KernelHooks
-  /** By type; who hears everything taps the hook `event`. */
-  readonly #listeners = new Map<string, Set<{ readonly pack: string; readonly what: string; readonly hear: Hear }>>()
+  /** Listeners by type; those of everything under undefined. */
+  readonly #listeners = new Map<string | undefined, Set<{ readonly pack: string; readonly what: string; readonly hear: Hear }>>()
   /** Events whose listeners have not run yet. */
   readonly #untold: EmittedEvent[] = []
   #telling = false
@@ -83,9 +83,9 @@ export class Hub implements Streams {
     if (!this.#telling) this.#tell()
   }
 
-  /** Listens to one event type; returns the undo. What a listener throws is put down to `pack`. */
-  on(type: string, hear: Hear, pack = 'kernel'): () => void {
-    const entry = { pack, what: `listener of ${type}`, hear } // one registration each, even of the same function
+  /** Listens to one event type, or with undefined to all; returns the undo. What a listener throws is put down to `pack`. */
+  on(type: string | undefined, hear: Hear, pack = 'kernel'): () => void {
+    const entry = { pack, what: `listener of ${type ?? 'every event'}`, hear } // one registration each, even of the same function
     const entries = this.#listeners.get(type) ?? new Set()
     this.#listeners.set(type, entries.add(entry))
     return () => {
@@ -227,7 +227,8 @@ export class Hub implements Streams {
     const { event: hook } = this.#hooks
     this.#telling = true
     for (let event = this.#untold.shift(); event; event = this.#untold.shift()) {
-      for (const { pack, what, hear } of [...(this.#listeners.get(event.type) ?? [])]) guard.tell(pack, what, hear, event)
+      const entries = [...(this.#listeners.get(event.type) ?? []), ...(this.#listeners.get(undefined) ?? [])]
+      for (const { pack, what, hear } of entries) guard.tell(pack, what, hear, event)
       if (hook.isUsed()) hook.call(event) // a tap that only hears throws nothing (`ownedTap`)
     }
     this.#telling = false

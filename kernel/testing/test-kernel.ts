@@ -75,7 +75,7 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
   const blame = (fault: Error) => {
     if (violations.length < 10) violations.push(fault)
   }
-  if (!allowViolations) kernel.hooks.event.tap('witness', witnessedEvents(kernel, blame))
+  if (!allowViolations) kernel.hub.on(undefined, witnessedEvents(kernel, blame))
   const sockets: SocketClient[] = []
   let rest: RestClient | undefined
   let unwatch = () => {}
@@ -131,7 +131,7 @@ class Recorder {
   readonly #waiting = new Map<(event: EmittedEvent) => void, Limit>()
 
   constructor(kernel: Kernel) {
-    kernel.hooks.event.tap('recorder', event => {
+    kernel.hub.on(undefined, event => {
       this.#seen.push(event)
       this.events.push({ type: event.type, payload: event.payload })
       for (const look of [...this.#waiting.keys()]) look(event)

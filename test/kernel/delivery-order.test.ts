@@ -101,7 +101,7 @@ test('packs hear whether a client that goes live after a cursor was shown all of
 test('a volatile event for one client reaches that one, in order, and neither others nor listeners', async t => {
   const { hub, hooks, connect } = await startHub(t)
   const heard: unknown[] = []
-  hooks.event.tap('test', event => void heard.push(event.payload))
+  hub.on(undefined, event => heard.push(event.payload))
   hooks.subscribed.tap('test', (_, only) => hub.emit(typed, { delta: 'yours' }, { session_id: 's1', only }))
   await hub.open('s1')
   const [other, client] = [await connect(), await connect()]

@@ -610,7 +610,7 @@ test('listeners hear events in order of emission, also those emitted by listener
       hub.emit(noted, { text: 'c' }, 's1')
     }
   })
-  const undo = hub.on(noted.type, event => heard.push((event.payload as { text: string }).text))
+  const undo = hub.on(undefined, event => heard.push((event.payload as { text: string }).text))
   hub.on(noted.type, () => {
     throw new Error('a listener that fails')
   })

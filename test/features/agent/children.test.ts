@@ -16,7 +16,7 @@ const hanging = [{ type: 'text', text: 'so far' } as const, { type: 'wait', unti
 /** What is told of an agent from now on: type and the prompt or reason, in order. */
 function heard({ kernel }: Started, agent_id: string): (readonly [string, string | undefined])[] {
   const told: (readonly [string, string | undefined])[] = []
-  kernel.hooks.event.tap('test', event => {
+  kernel.hub.on(undefined, event => {
     const { promptId, reason } = event.payload as { promptId?: string; reason?: string }
     if (event.subject === agent_id) told.push([event.type, promptId ?? reason])
   })
