@@ -1,7 +1,7 @@
 /** Schemas at work: compiled checkers, error details, coercion of params and queries, defaults and unknown keys; what makes a schema useless. */
 import { FormatRegistry, Kind, type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
-import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
+import { Value, type ValueError, ValueErrorType, ValuePointer } from '@sinclair/typebox/value'
 import { type Detail, mostDetails } from './errors.ts'
 import { type NamedShape, namedShape } from './shapes.ts'
 
@@ -62,7 +62,7 @@ export function problems(schema: TSchema, value: unknown, root = ''): Detail[] {
   const seen = new Set<string>()
   for (const error of check.Errors(value)) {
     for (const leaf of leaves(error)) {
-      const path = joinPath(root, leaf.path)
+      const path = [root, ...ValuePointer.Format(leaf.path)].filter(part => part !== '').join('.')
       if (seen.has(path)) continue
       seen.add(path)
       details.push({ path, message: leaf.message.charAt(0).toLowerCase() + leaf.message.slice(1) })
@@ -132,14 +132,6 @@ function alternatives(schema: TSchema): string[] {
 
 function depth(errors: readonly ValueError[]): number {
   return Math.max(...errors.map(error => error.path.split('/').length))
-}
-
-function joinPath(root: string, pointer: string): string {
-  const parts = pointer
-    .split('/')
-    .slice(1)
-    .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-  return [root, ...parts].filter(part => part !== '').join('.')
 }
 
 /**

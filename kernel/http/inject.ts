@@ -1,4 +1,5 @@
 /** A route asked from inside this process: the same routing, checks, handler and reply, without a socket. */
+import { type ParsedUrlQueryInput, stringify } from 'node:querystring'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { inProcess, type Principal } from '../access/principal.ts'
@@ -158,11 +159,7 @@ export function fillPath(template: string, params: Readonly<Record<string, unkno
 
 /** `?a=1&b=2`, empty without values; arrays repeat their key. */
 export function queryString(query: Readonly<Record<string, unknown>>): string {
-  const search = new URLSearchParams()
-  for (const [key, value] of Object.entries(query)) {
-    if (value === undefined) continue
-    for (const item of Array.isArray(value) ? value : [value]) search.append(key, String(item))
-  }
-  const text = search.toString()
+  const given = Object.entries(query).filter(([, value]) => value !== undefined)
+  const text = stringify(Object.fromEntries(given) as ParsedUrlQueryInput)
   return text === '' ? '' : `?${text}`
 }

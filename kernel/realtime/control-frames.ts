@@ -170,11 +170,7 @@ export function controlFrames(subscriptions: Subscriptions, { gate, subject }: R
 }
 
 function cursorsOf(ids: readonly string[], given: Fields): Map<string, Cursor> {
-  const cursors = new Map<string, Cursor>()
-  for (const id of new Set(ids)) {
-    if (Object.hasOwn(given, id)) cursors.set(id, given[id] as Cursor)
-  }
-  return cursors
+  return new Map(ids.filter(id => Object.hasOwn(given, id)).map(id => [id, given[id] as Cursor]))
 }
 
 /** What is no object has no fields. */

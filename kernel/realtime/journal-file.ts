@@ -337,15 +337,12 @@ class Scan {
 }
 
 function asHeader(value: unknown): JournalHeader | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const header = value as Partial<JournalHeader>
-  const known =
-    header.kind === 'journal_header' && header.version === 1 && typeof header.epoch === 'string' && /^[\w-]{1,64}$/.test(header.epoch)
+  const { kind, version, epoch } = (value ?? {}) as Partial<JournalHeader>
+  const known = kind === 'journal_header' && version === 1 && typeof epoch === 'string' && /^[\w-]{1,64}$/.test(epoch)
   return known ? (value as JournalHeader) : undefined
 }
 
 function eventSeq(value: unknown): number | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const { seq, type } = value as { seq?: unknown; type?: unknown }
+  const { seq, type } = (value ?? {}) as { seq?: unknown; type?: unknown }
   return typeof type === 'string' && Number.isSafeInteger(seq) ? (seq as number) : undefined
 }
