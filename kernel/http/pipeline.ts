@@ -116,7 +116,7 @@ export class Pipeline {
     const { guard, options } = this.#env
     const work = route.activity.enter()
     if (!work) throw notThere(route, exchange)
-    const input = new HandlerInput(params, query, body, exchange, work)
+    const { input, close } = inputOf({ params, query }, body, exchange, work)
     let answer: unknown
     try {
       answer = instead ? instead.data : guard.run(route.pack, route.name, () => route.handler(input as never)) // the checks made the values fit the spec
@@ -147,7 +147,7 @@ export class Pipeline {
       this.#env.log.debug({ err: failed, request_id: exchange.id, pack: route.pack }, 'a request ended with its pack')
       throw notThere(route, exchange)
     } finally {
-      input.close()
+      close()
       work.leave()
     }
   }
@@ -251,44 +251,33 @@ type WithJson = AnyRoute & { readonly body: TSchema }
 /** The body is read before the handler runs. */
 const hasJson = (spec: AnyRoute): spec is WithJson => spec.body !== undefined && spec.bodyType !== 'stream'
 
-/** What a handler gets: values, request facts and a signal that costs nothing until it is read. */
-class HandlerInput {
-  readonly params: unknown
-  readonly query: unknown
-  readonly #body: (() => unknown) | undefined
-  readonly #exchange: Exchange
-  readonly #work: Work
-  #request: RequestInfo | undefined
-  #either: ReturnType<typeof firstAbort> | undefined
-
-  /** `body` checks it, once. */
-  constructor(params: unknown, query: unknown, body: (() => unknown) | undefined, exchange: Exchange, work: Work) {
-    this.params = params
-    this.query = query
-    this.#body = body
-    this.#exchange = exchange
-    this.#work = work
+/** What a handler gets: values, the body (checked when it is read first), request facts and a signal, which cost nothing until they are read. */
+function inputOf(
+  values: { readonly params: unknown; readonly query: unknown },
+  body: (() => unknown) | undefined,
+  exchange: Exchange,
+  work: Work
+) {
+  let request: RequestInfo | undefined
+  let either: ReturnType<typeof firstAbort> | undefined
+  const input = {
+    ...values,
+    get body() {
+      return body?.()
+    },
+    get request() {
+      request ??= factsOf(exchange)
+      return request
+    },
+    /** Aborts when the client goes away before the reply is complete, or when the pack unloads. */
+    get signal() {
+      either ??= firstAbort(work.signal, exchange.signal)
+      return either.signal
+    }
   }
-
-  get body(): unknown {
-    return this.#body?.()
-  }
-
-  get request(): RequestInfo {
-    this.#request ??= factsOf(this.#exchange)
-    return this.#request
-  }
-
-  /** Aborts when the client goes away before the reply is complete, or when the pack unloads. */
-  get signal(): AbortSignal {
-    this.#either ??= firstAbort(this.#work.signal, this.#exchange.signal)
-    return this.#either.signal
-  }
-
   /** The reply is complete: nothing aborts any more. */
-  close(): void {
-    this.#either?.end()
-  }
+  const close = () => either?.end()
+  return { input, close }
 }
 
 /** The envelope of a failure and its HTTP status. Anything but an AppError becomes 50001 with a fixed text: no message, no stack. */
