@@ -238,7 +238,6 @@ export class Registry {
     const events = this.#active.flatMap(entry => entry.events)
     const outFrames = this.#active.flatMap(entry => entry.outFrames)
     for (const [pack, { routes, frames }] of this.#away) if (!(routes[0] ?? frames[0])?.activity.absence) this.#away.delete(pack)
-    if (this.#away.size === 0) return { routes, frames, events, outFrames }
     const taken = new Set([...routes.map(({ spec }) => clashKey(spec)), ...frames.map(({ spec }) => spec.type)])
     const away = [...this.#away.values()]
     return {

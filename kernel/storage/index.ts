@@ -8,7 +8,7 @@ import type { Fences, StoreParts } from './fences.ts'
 import type { FileCalls } from './files.ts'
 import { KvDatabase } from './kv.ts'
 import { Logs } from './log.ts'
-import type { EngineEnvironment, Storage, StoreOf } from './ports.ts'
+import type { EngineEnvironment, Storage } from './ports.ts'
 import { Documents, openBlobs } from './whole-files.ts'
 
 /**
@@ -26,7 +26,7 @@ export function createStorage(
   const documents = new Documents(parts)
   const logs = new Logs(parts)
   const kv = new KvDatabase(join(home, 'server'), env.log)
-  const openStore = (spec: StoreSpec, place: { readonly namespace: string; readonly dir: string }): unknown => {
+  const open = (spec: StoreSpec, place: { readonly namespace: string; readonly dir: string }): unknown => {
     const dir = resolve(home, place.dir)
     const { name, kind = 'kv' } = spec
     if (!/^[A-Za-z0-9_][\w.-]*$/.test(name)) throw developerError('store_name_bad', name)
@@ -46,8 +46,7 @@ export function createStorage(
     }
   }
   return {
-    open: <S extends StoreSpec>(spec: S, place: { readonly namespace: string; readonly dir: string }) =>
-      openStore(spec, place) as StoreOf<S>,
+    open: open as Storage['open'], // of the kind that the spec says
     close: async () => {
       const ends = await Promise.allSettled([documents.idle(), logs.close(), kv.close()])
       const failures = ends.flatMap(end => (end.status === 'rejected' ? [end.reason] : []))
