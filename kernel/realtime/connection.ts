@@ -15,7 +15,7 @@ export interface Transport {
   readonly full: boolean
   /** Sends a message, or nothing when it is not open. */
   send(bytes: Buffer, binary: boolean): void
-  /** Stops and goes on reading. */
+  /** Stops and goes on reading; again is nothing. */
   pause(): void
   resume(): void
   /** Closes with a code; a peer that does not answer is cut. */

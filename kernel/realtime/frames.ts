@@ -151,19 +151,12 @@ export function frameQueue(env: Environment, frames: Frames, connection: ClientC
   const waiting: { readonly frame: RequestFrame; readonly size: number; readonly over: (() => void) | undefined }[] = []
   let waitingBytes = 0
   let isRunning = false
-  let isPaused = false
 
-  const pause = (paused: boolean) => {
-    if (paused === isPaused) return
-    isPaused = paused
-    if (paused) transport.pause()
-    else transport.resume()
-  }
   const run = async () => {
     isRunning = true
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       waitingBytes -= next.size
-      if (waiting.length <= maxWaiting / 2 && waitingBytes <= maxWaitingBytes) pause(false)
+      if (waiting.length <= maxWaiting / 2 && waitingBytes <= maxWaitingBytes) transport.resume()
       const others = yieldToLoop() // after a drop all clients say hello at once
       if (others) await others
       if (!connection.open) break
@@ -189,7 +182,7 @@ export function frameQueue(env: Environment, frames: Frames, connection: ClientC
     connection.listen()
     waiting.push({ frame, size: data.length, over })
     waitingBytes += data.length
-    if (waiting.length > maxWaiting || waitingBytes > maxWaitingBytes) pause(true)
+    if (waiting.length > maxWaiting || waitingBytes > maxWaitingBytes) transport.pause()
     if (!isRunning) void run()
   }
 }
