@@ -24,7 +24,7 @@ interface LifecycleParts {
 /** A setup that ended, and how. */
 interface Ran {
   readonly ms: number
-  readonly error?: Error
+  readonly error: Error | undefined
 }
 
 export class Lifecycle {
@@ -193,18 +193,23 @@ export class Lifecycle {
    */
   async #settle(): Promise<void> {
     const plan = this.#needs.plan()
-    const begun = new Map<Unit, Ran | Promise<Ran>>()
+    const begun = new Map<Unit, Promise<void>>()
+    const ran = new Map<Unit, Ran>()
     /** `from`: those before it are through. */
     const begin = (at: number, from: number) => {
       const unit = plan[at] as Unit
       if (!begun.has(unit) && this.#needs.missing(unit).length === 0 && !this.#needs.mayYetGet(unit, plan.slice(from, at)))
-        begun.set(unit, this.#run(unit))
+        begun.set(unit, this.#run(unit, ran))
       return begun.get(unit)
     }
     for (const [at, unit] of plan.entries()) {
       const running = begin(at, at)
-      if (running instanceof Promise) for (let later = at + 1; later < plan.length; later++) void begin(later, at)
-      if (running) await this.#publish(unit, running instanceof Promise ? await running : running)
+      if (!running) continue
+      if (!ran.has(unit)) {
+        for (let later = at + 1; later < plan.length; later++) void begin(later, at)
+        await running
+      }
+      await this.#publish(unit, ran.get(unit) as Ran)
     }
     this.#failCycles()
     this.#flush()
@@ -217,35 +222,25 @@ export class Lifecycle {
     this.#parts.remount()
   }
 
-  /** Runs the setup of a unit; at once what became of it when the setup ends at once and well. Never rejects. */
-  #run(unit: Unit): Ran | Promise<Ran> {
+  /** Runs the setup of a unit and tells `ran` how it ended: at once when it ends at once and well. Never rejects. */
+  async #run(unit: Unit, ran: Map<Unit, Ran>): Promise<void> {
     const { guard, options } = this.#env
     const began = performance.now()
-    const through = (): Ran => {
-      for (const id of unit.declares()) if (!unit.provided.has(id)) throw developerError('service_absent', id)
-      return { ms: performance.now() - began }
-    }
-    const failed = async (error: unknown): Promise<Ran> => {
-      const ms = performance.now() - began
-      const reason = reasonOf(error)
-      await this.#close(unit, () => reason)
-      return { ms, error: reason }
-    }
+    let error: Error | undefined
     unit.reset()
     guard.forget(unit.name)
     this.#state(unit, 'Activating')
     try {
       const answer = guard.run(unit.name, 'setup', () => this.#parts.setup(unit))
-      if (!isPromise(answer)) return through()
-      return waitAtMost(Promise.resolve(answer), options.setupTimeoutMs)
-        .then(ended => {
-          if (ended === late) throw developerError('setup_late', options.setupTimeoutMs)
-          return through()
-        })
-        .catch(failed)
-    } catch (error) {
-      return failed(error)
+      const ended = isPromise(answer) && (await waitAtMost(Promise.resolve(answer), options.setupTimeoutMs))
+      if (ended === late) throw developerError('setup_late', options.setupTimeoutMs)
+      for (const id of unit.declares()) if (!unit.provided.has(id)) throw developerError('service_absent', id)
+    } catch (thrown) {
+      error = reasonOf(thrown)
     }
+    const ms = performance.now() - began
+    if (error) await this.#close(unit, () => error)
+    ran.set(unit, { ms, error })
   }
 
   /** Shows what a setup has made, unless it failed or clashes with what is there. */
