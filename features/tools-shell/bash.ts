@@ -74,6 +74,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
           if ((await realAt(cwd)) !== real) throw new ToolRefusal(`${cwd} leads elsewhere now. Make the call again.`)
           const tasks = ports.tasks()
           checkTime(args, env, tasks) // an approval may have taken its time
+          signal.throwIfAborted() // nothing of an aborted call begins, in the background either
           const line = { args, cwd, env, told }
           if (!tasks) return runAlone(line, ports, progress, signal)
           return runAsTask(line, ports, { tasks, settings: ports.background() }, progress, signal)

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import type { Tasks } from '../../../features/tasks/index.ts'
 import { apart, type Launcher } from '../../../features/tools-shell/apart.ts'
 import { createBash } from '../../../features/tools-shell/bash.ts'
 import type { Command } from '../../../features/tools-shell/command.ts'
@@ -12,6 +13,7 @@ import { OutputPipes } from '../../../features/tools-shell/pipes.ts'
 import { CommandRecord } from '../../../features/tools-shell/record.ts'
 import { createShell } from '../../../features/tools-shell/shell.ts'
 import { startChild } from '../../helpers/child.ts'
+import { latch } from '../../helpers/latch.ts'
 import { noDescriptors } from '../../helpers/no-descriptors.ts'
 import { warnings } from '../../helpers/temp.ts'
 import { fakeAgent, scene, type TestLike, temporary } from '../tools/fakes.ts'
@@ -104,6 +106,33 @@ test('a command that finds no descriptor left fails alone, and the next one runs
   assert.match(refused.output, /EMFILE/)
   again()
   assert.equal((await run({ command: 'echo one' })).output, 'one')
+})
+
+test('a command whose call is aborted before it begins does not begin in the background either', async t => {
+  const [asked, ready] = [latch(), latch()]
+  const started: unknown[] = []
+  const tasks = { refusal: () => undefined, start: async (_agent: unknown, spec: unknown) => void started.push(spec) } as unknown as Tasks
+  let looks = 0
+  const pipes = {
+    async ready() {
+      if (++looks < 2) return // beside the reading of the line
+      asked.open()
+      await ready.opened
+    },
+    take: () => undefined
+  }
+  const ports = { shell: '/bin/sh', pipes, home: '/srv/home', tasks: () => tasks, background: () => ({ auto: true, seconds: 600 }) }
+  const { run } = await scene(t, [createBash(ports as unknown as Parameters<typeof createBash>[0])], {})
+  const turn = new AbortController()
+  const args = { command: 'sleep 60', run_in_background: true, description: 'sleeps' }
+  const ended = run([['call', 'Bash', JSON.stringify(args)]], { signal: turn.signal })
+  await asked.opened
+  turn.abort()
+  ready.open()
+
+  assert.equal((await ended)[0]?.is_error, true)
+  await new Promise(setImmediate)
+  assert.deepEqual(started, [])
 })
 
 test('what runs is on record also where the disk is slow, which holds up nobody twice', async t => {
