@@ -74,6 +74,8 @@ Profiles:\n${profiles.map(({ name, description }) => `- ${name}: ${description}`
               background,
               model
             })
+            if (signal.aborted) child.abandon()
+            signal.throwIfAborted() // nobody begins for a call that is over, in the background either
             return await runChild(child, args, env, signal, ports)
           } catch (error) {
             if (error instanceof SubagentRefused || error instanceof TaskRefused) throw new ToolRefusal(error.message)

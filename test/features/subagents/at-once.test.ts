@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import interactions from '../../../features/interactions/pack.ts'
 import permissions from '../../../features/permissions/pack.ts'
+import { abortPrompt } from '../../../features/prompts/index.ts'
 import subagents from '../../../features/subagents/pack.ts'
 import tasks from '../../../features/tasks/pack.ts'
 import tools from '../../../features/tools/pack.ts'
@@ -119,4 +120,36 @@ test('an agent whose begin the disk refuses is not at work: it can be taken up a
 
   assert.match(await next(), /no space/)
   assert.match(await next(), /status: completed/)
+})
+
+test('an agent whose call is aborted while it is made does not begin in the background', { timeout: 20_000 }, async t => {
+  const [making, made] = [latch(), latch()]
+  let turn = 0
+  const history = historyOnDisk(async records => {
+    if (turn !== 1 || !records.some(({ type }) => type === 'agent.settings')) return
+    making.open()
+    await made.opened
+  })
+  const llm = scriptedLlm(({ messages }) => {
+    const said = JSON.stringify(messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1))
+    if (!said.includes('start one')) return long
+    return ++turn === 1 ? toolCalls(call('a', { prompt: 'task a', run_in_background: true })) : toolCalls(call('b', { prompt: 'task b' }))
+  })
+  const scene = await startAgent(t, llm, { packs: [tools, interactions, permissions, tasks, subagents], history })
+  const { prompt_id } = await scene.prompt('start one')
+  await making.opened
+  const aborted = scene.call(abortPrompt, { params: { session_id: scene.session_id, prompt_id } })
+  const main = (count: number) => {
+    let ended = 0
+    return scene.waitFor(({ type, subject }) => type === 'turn.ended' && subject === 'main' && ++ended === count)
+  }
+  await main(1)
+  made.open()
+  await aborted
+  await scene.prompt('start one')
+  await main(2)
+
+  const begun = scene.events.filter(({ type }) => type === 'subagent.spawned').map(({ payload }) => JSON.stringify(payload))
+  assert.equal(begun.length, 1, begun.join('\n'))
+  assert.match(begun[0] ?? '', /"b"/)
 })
