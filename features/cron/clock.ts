@@ -69,12 +69,13 @@ export class Clock {
   #arm(): void {
     if (this.#timer || this.#stopped || this.#due.size === 0) return
     // Whether it is switched off may change at any time.
+    const wait = Math.min(this.#ports.interval() ?? 1000, 2 ** 31 - 1) // a longer one would be none
     this.#timer = setTimeout(() => {
       void this.#tick().finally(() => {
         this.#timer = undefined
         this.#arm()
       })
-    }, this.#ports.interval() ?? 1000)
+    }, wait)
     this.#timer.unref()
   }
 

@@ -278,6 +278,20 @@ test('a session that is gone is looked at once, and forgotten on disk, too; of o
   assert.deepEqual(looked, ['gone'])
 })
 
+test('a time between looks that is longer than a timer can wait is the longest, and not none', async t => {
+  const warned: string[] = []
+  const hear = ({ name }: Error) => void warned.push(name)
+  process.on('warning', hear)
+  t.after(() => process.off('warning', hear))
+  const store = { put: async () => undefined } as unknown as ConstructorParameters<typeof DueClock>[0]['store']
+  const never = () => Promise.reject(new Error('not due'))
+  const clock = new DueClock({ now: () => new Date(2), log: silent, store, interval: () => 2 ** 31, isGone: never, look: never })
+  t.after(() => clock.stop())
+  await clock.set('one', 1e13)
+  await new Promise(setImmediate)
+  assert.deepEqual(warned, [])
+})
+
 test('a fire that is on record and whose message is not comes with the next server, once', async t => {
   const clock = { ms: at('08:00:30') }
   const killed = latch()
