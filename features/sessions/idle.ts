@@ -56,14 +56,13 @@ export class IdleSessions {
 
   /** A timer that fires too early stays: one for each use would leave a list of timers in the runtime until it is due. */
   #comeBack(now: number, ms: number): void {
-    const wait = Math.min(ms, 2 ** 31 - 1) // a longer one would be none
-    if (this.#timer && this.#due <= now + wait) return
+    if (this.#timer && this.#due <= now + ms) return
     clearTimeout(this.#timer)
-    this.#due = now + wait
+    this.#due = now + ms
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.sweep()
-    }, wait).unref()
+    }, ms).unref()
   }
 
   stop(): void {

@@ -45,19 +45,6 @@ test('a session that nobody uses is unloaded; used again it goes on with its eve
   assert.equal(new Set(told.map(({ epoch }) => epoch)).size, 1)
 })
 
-test('a session may sleep after longer than a timer can wait', async t => {
-  const warned: string[] = []
-  const hear = ({ name }: Error) => void warned.push(name)
-  process.on('warning', hear)
-  t.after(() => process.off('warning', hear))
-  const { make, sessions, directory } = await scene(t, { config: { sessions: { hibernate_ms: 30 * 24 * 3_600_000 } } })
-
-  await sessions.load(await make(await directory()))
-
-  await turn()
-  assert.deepEqual(warned, [])
-})
-
 test('a session that somebody watches, works in or waits for stays; it sleeps once that is over', async t => {
   const server = await scene(t, { config: often })
   const { make, sessions, connect, directory } = server
