@@ -1,6 +1,16 @@
 /** What packs declare shapes with, those that many share, and names for shapes. */
-import { Kind, type ObjectOptions, type Static, type TObject, type TProperties, type TSchema, Type as TypeBuilder } from '@sinclair/typebox'
+import {
+  type IntegerOptions,
+  Kind,
+  type ObjectOptions,
+  type Static,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  Type as TypeBuilder
+} from '@sinclair/typebox'
 import { developerError } from './errors.ts'
+import { longestMs } from './lifecycle/wait.ts'
 import { jsonOf } from './text.ts'
 
 export type { Static, TObject, TProperties, TSchema }
@@ -39,6 +49,9 @@ export function openObject<P extends TProperties>(properties: P, options: Object
 
 /** Instant on the wire: ISO 8601, UTC, milliseconds. */
 export const Time = Type.String({ format: 'date-time', description: 'ISO 8601, UTC', examples: ['2026-01-31T09:30:00.000Z'] })
+
+/** A time that is waited, ms; what a timer cannot count is refused. */
+export const milliseconds = (options: IntegerOptions) => Type.Integer({ maximum: longestMs, ...options })
 
 /** Cursor-style page (contract 1, Pagination styles). */
 export function page<S extends TSchema>(item: S) {

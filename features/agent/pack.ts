@@ -1,5 +1,5 @@
 /** Wires agents: their engines as slots, turn hooks, events, settings fields, recovery on load and the end of turns on shutdown. */
-import { definePack, defineSlot, oneOf, Type } from '../../kernel/index.ts'
+import { definePack, defineSlot, milliseconds, oneOf, Type } from '../../kernel/index.ts'
 import { Config, ConfigSections, loopControlSection, tokenCountingSection } from '../config/index.ts'
 import { Histories, HistoryStates } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
@@ -39,27 +39,23 @@ export default definePack({
       default: 'turn',
       description: 'what the offset of text deltas counts over; `step` for clients that count anew with every step'
     }),
-    before_prompt_ms: Type.Integer({
+    before_prompt_ms: milliseconds({
       minimum: 1,
-      maximum: 2 ** 31 - 1,
       default: 630_000,
       description: 'how long a tap of beforePrompt may hold up a prompt'
     }),
-    hook_ms: Type.Integer({
+    hook_ms: milliseconds({
       minimum: 1,
-      maximum: 2 ** 31 - 1,
       default: 3_600_000,
       description: 'how long a tap of a step (compaction is one) or a reminder may hold up a turn'
     }),
-    block_ms: Type.Integer({
+    block_ms: milliseconds({
       minimum: 1,
-      maximum: 2 ** 31 - 1,
       default: 30_000,
       description: 'how long a block of the system prompt, and what it follows from, may hold up a prompt'
     }),
-    turn_end_ms: Type.Integer({
+    turn_end_ms: milliseconds({
       minimum: 1,
-      maximum: 2 ** 31 - 1,
       default: 60_000,
       description: 'how long a tap of turnEnd may hold up the next turn'
     }),

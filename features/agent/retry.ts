@@ -1,5 +1,7 @@
 /** When something that failed is tried again. */
+
 import { setTimeout as delay } from 'node:timers/promises'
+import { longestMs } from '../../kernel/index.ts'
 import type { LlmError } from '../llm/index.ts'
 
 const maxDelayMs = 32_000
@@ -31,9 +33,6 @@ export function remainingMs(failedAttempt: number, maxAttempts: number, baseMs: 
   for (let attempt = failedAttempt; attempt < maxAttempts; attempt++) sum += backoff(attempt, baseMs)
   return sum
 }
-
-/** The longest that a timer can hold, ms; a longer one would fire at once. */
-const longestMs = 2 ** 31 - 1
 
 /** Resolves after `ms`, or as soon as the signal aborts. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {

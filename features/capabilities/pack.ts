@@ -1,5 +1,5 @@
 /** Wires capabilities: what packs bring, how much of it is there, installs, and their rows in the marketplace. */
-import { AppError, definePack, InternalError, KernelInfo, Type } from '../../kernel/index.ts'
+import { AppError, definePack, InternalError, KernelInfo, milliseconds, Type } from '../../kernel/index.ts'
 import { OutboundHosts } from '../llm/index.ts'
 import { MarketplaceRows, Plugins } from '../plugins/index.ts'
 import { Shell } from '../tools-shell/index.ts'
@@ -27,9 +27,9 @@ export default definePack({
   config: Type.Object({
     'svc-cu': Type.Optional(ComputerUseSource),
     'svc-webbridge': Type.Optional(WebBridgeSource),
-    step_ms: Type.Integer({ minimum: 1, maximum: 60_000, default: 3000, description: 'limit of a look at one step' }),
-    detect_ms: Type.Integer({ minimum: 1, maximum: 120_000, default: 10_000, description: 'limit of a look at a capability' }),
-    silence_ms: Type.Integer({ minimum: 1, default: 30_000, description: 'a download that brings nothing for so long is given up' })
+    step_ms: milliseconds({ minimum: 1, maximum: 60_000, default: 3000, description: 'limit of a look at one step' }),
+    detect_ms: milliseconds({ minimum: 1, maximum: 120_000, default: 10_000, description: 'limit of a look at a capability' }),
+    silence_ms: milliseconds({ minimum: 1, default: 30_000, description: 'a download that brings nothing for so long is given up' })
   }),
   setup(ctx, { info, plugins, shell }) {
     const { step_ms, detect_ms, silence_ms } = ctx.config

@@ -1,5 +1,5 @@
 /** Wire of the catalog pack (contract 1, Model directory entry, import_catalog, import_registry). Pure data. */
-import { defineRoute, errorSpec, named, nullable, type Static, Type } from '../../kernel/index.ts'
+import { defineRoute, errorSpec, milliseconds, named, nullable, type Static, Type } from '../../kernel/index.ts'
 import { ProviderItem, ProviderManaged, ProviderType } from '../providers/index.ts'
 
 /** `details.reason` says why, in a word that machines know. */
@@ -45,12 +45,12 @@ export const Options = Type.Object({
     description: 'URL of the live model directory when SVC_CODE_CATALOG_URL names none; off: none'
   }),
   snapshot: Type.Boolean({ default: true, description: 'Answer from the built-in directory when there is no live one' }),
-  patience_ms: Type.Integer({
+  patience_ms: milliseconds({
     minimum: 1,
     default: 3_000,
     description: 'How long a client waits for the live directory while there is another answer'
   }),
-  timeout_ms: Type.Integer({ minimum: 1, default: 10_000, description: 'How long a directory or a registry may take for its answer' })
+  timeout_ms: milliseconds({ minimum: 1, default: 10_000, description: 'How long a directory or a registry may take for its answer' })
 })
 
 const count = Type.Integer({ minimum: 0, description: 'Aliases written' })

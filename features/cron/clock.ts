@@ -1,5 +1,5 @@
 /** When which session has to be looked at: one timer for all, and on disk, so that sessions that are not loaded are in time. */
-import type { DocumentStore, Logger } from '../../kernel/index.ts'
+import { type DocumentStore, type Logger, longestMs } from '../../kernel/index.ts'
 
 export interface ClockPorts {
   readonly now: () => Date
@@ -69,7 +69,7 @@ export class Clock {
   #arm(): void {
     if (this.#timer || this.#stopped || this.#due.size === 0) return
     // Whether it is switched off may change at any time.
-    const wait = Math.min(this.#ports.interval() ?? 1000, 2 ** 31 - 1) // a longer one would be none
+    const wait = Math.min(this.#ports.interval() ?? 1000, longestMs) // a longer one would be none
     this.#timer = setTimeout(() => {
       void this.#tick().finally(() => {
         this.#timer = undefined

@@ -1,5 +1,5 @@
 /** Wires the searches for files: by name and by content, in sessions and in workspaces. */
-import { AppError, type BodyOf, definePack, headOf, Type } from '../../kernel/index.ts'
+import { AppError, type BodyOf, definePack, headOf, milliseconds, Type } from '../../kernel/index.ts'
 import { SessionMissing, Sessions } from '../sessions/index.ts'
 import { WorkspaceMissing, Workspaces } from '../workspaces/index.ts'
 import { grepFiles, searchNames, searchWorkspaceNames, suggestNames } from './contract.ts'
@@ -17,8 +17,8 @@ export default definePack({
   area: 'Files',
   needs: { sessions: Sessions, workspaces: Workspaces },
   config: Type.Object({
-    grep_ms: Type.Integer({ minimum: 1, default: 30_000, description: 'time limit of a search by content' }),
-    names_idle_ms: Type.Integer({
+    grep_ms: milliseconds({ minimum: 1, default: 30_000, description: 'time limit of a search by content' }),
+    names_idle_ms: milliseconds({
       minimum: 1,
       default: 60_000,
       description: 'names of files are forgotten this long after the last search'

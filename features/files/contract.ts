@@ -1,5 +1,5 @@
 /** Wire shapes and routes of uploads (contract 3, File uploads). */
-import { defineRoute, defineStore, errorSpec, named, PersistenceFailed, type Static, Time, Type } from '../../kernel/index.ts'
+import { defineRoute, defineStore, errorSpec, milliseconds, named, PersistenceFailed, type Static, Time, Type } from '../../kernel/index.ts'
 
 /** 40407: no such upload, or one that has expired. */
 export const FileMissing = errorSpec('file_missing', 40407, 'file not found')
@@ -71,9 +71,8 @@ export const deleteFile = defineRoute({
 /** Deployment options. */
 export const Options = Type.Object({
   max_bytes: Type.Integer({ minimum: 0, default: 0, description: 'largest upload in bytes; 0: no limit' }),
-  sweep_ms: Type.Integer({
+  sweep_ms: milliseconds({
     minimum: 10,
-    maximum: 2_147_483_647,
     default: 600_000,
     description: 'time between two removals of what has expired'
   })

@@ -1,5 +1,5 @@
 /** Wires version control of sessions: status and diffs, and the status of files in listings. */
-import { AppError, definePack, Type } from '../../kernel/index.ts'
+import { AppError, definePack, milliseconds, Type } from '../../kernel/index.ts'
 import { rootOf } from '../file-search/index.ts'
 import { FileStatuses, relativePath } from '../fs/index.ts'
 import { assertOutbound, OutboundHosts } from '../llm/index.ts'
@@ -17,8 +17,8 @@ export default definePack({
   provides: [FileStatuses],
   config: Type.Object({
     pull_request_program: Type.String({ default: 'gh', description: 'asked for the pull request; empty: nobody is' }),
-    pull_request_ms: Type.Integer({ minimum: 1, default: 5000, description: 'how long it may take' }),
-    pull_request_wait_ms: Type.Integer({ minimum: 0, default: 2000, description: 'how long a status waits for it; the next one shows it' })
+    pull_request_ms: milliseconds({ minimum: 1, default: 5000, description: 'how long it may take' }),
+    pull_request_wait_ms: milliseconds({ minimum: 0, default: 2000, description: 'how long a status waits for it; the next one shows it' })
   }),
   setup(ctx, { sessions }) {
     const { pull_request_program: program, pull_request_ms: programMs, pull_request_wait_ms: waitMs } = ctx.config

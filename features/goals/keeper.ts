@@ -1,5 +1,5 @@
 /** The goal of one main agent: every change on record before it counts, one after the other. */
-import { AppError, headOf, inOrder } from '../../kernel/index.ts'
+import { AppError, headOf, inOrder, longestMs } from '../../kernel/index.ts'
 import type { History, Tracked } from '../history/index.ts'
 import type { ModelPrice } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -252,7 +252,7 @@ export class GoalKeeper {
     const left = limit - wallClockOf(goal, this.#now())
     // Timers run by another clock: one may end early by that of the goal, which somebody may also set back.
     const look = () => (wallClockOf(goal, this.#now()) < limit ? this.#watchClock() : this.onDeadline())
-    this.#deadline = setTimeout(look, Math.min(Math.max(0, left), 2 ** 31 - 1))
+    this.#deadline = setTimeout(look, Math.min(Math.max(0, left), longestMs))
     this.#deadline.unref()
   }
 }

@@ -1,5 +1,5 @@
 /** Wires the broker: one per session, for the kinds that packs contribute; and approvals, with their two routes and events. */
-import { askEach, definePack, defineSlot, type EventTarget, oneOf, type Static, Type, within } from '../../kernel/index.ts'
+import { askEach, definePack, defineSlot, type EventTarget, milliseconds, oneOf, type Static, Type, within } from '../../kernel/index.ts'
 import { Histories, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
 import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
 import { approvals } from './approvals.ts'
@@ -20,9 +20,8 @@ export default definePack({
   optional: { histories: Histories },
   provides: [Interactions],
   config: Type.Object({
-    approval_ttl_ms: Type.Integer({
+    approval_ttl_ms: milliseconds({
       minimum: 1,
-      maximum: 2 ** 31 - 1,
       default: 86_400_000,
       description: 'an unanswered approval is withdrawn after this time'
     }),
@@ -30,9 +29,8 @@ export default definePack({
       default: 'wait',
       description: 'what becomes of requests while no client is there: they wait, end without consent, or fail their turn'
     }),
-    unattended_grace_ms: Type.Integer({
+    unattended_grace_ms: milliseconds({
       minimum: 0,
-      maximum: 2 ** 31 - 1,
       default: 60_000,
       description: 'so long no client may be there before `unattended` counts'
     })

@@ -1,11 +1,11 @@
 /** Wire shapes of the management plane of MCP servers (contract 3, v2 MCP shapes and v2 MCP management plane). */
-import { defineRoute, errorSpec, named, oneOf, type TObject, type TProperties, Type } from '../../kernel/index.ts'
+import { defineRoute, errorSpec, milliseconds, named, oneOf, type TObject, type TProperties, Type } from '../../kernel/index.ts'
 import { McpServerMissing, RemoteConfig, ServerConfig, StdioConfig } from '../mcp/index.ts'
 
 export const OauthFailed = errorSpec('mcp_oauth_failed', 40929, 'the login at the MCP server failed')
 
 const text = Type.String()
-const Milliseconds = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })
+const Milliseconds = milliseconds({ minimum: 1 })
 
 export const Locator = named(
   'McpLocator',

@@ -1,5 +1,5 @@
 /** Wires the management of MCP servers: the user's file, trying, inspecting, and logins at remote servers. */
-import { definePack, invalid, Type } from '../../kernel/index.ts'
+import { definePack, invalid, milliseconds, Type } from '../../kernel/index.ts'
 import {
   checkConfig,
   createRemoteFetch,
@@ -43,9 +43,8 @@ export default definePack({
   optional: { peers: Peers },
   errors: [OauthFailed],
   config: Type.Object({
-    flow_idle_ms: Type.Integer({
+    flow_idle_ms: milliseconds({
       minimum: 1,
-      maximum: 2 ** 31 - 1,
       default: 900_000,
       description: 'a login of which nobody asks any more ends'
     })

@@ -1,10 +1,10 @@
 /** Configuration of an MCP server: as requests bring it, and as files hold it (where `transport` may be left out). */
-import { checker, type Detail, isRecord, named, oneOf, problems, type Static, Type } from '../../kernel/index.ts'
+import { checker, type Detail, isRecord, milliseconds, named, oneOf, problems, type Static, Type } from '../../kernel/index.ts'
 
 export const transports = ['stdio', 'http', 'sse'] as const
 
 const text = Type.String()
-export const Milliseconds = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })
+export const Milliseconds = milliseconds({ minimum: 1 })
 const common = {
   enabled: Type.Optional(Type.Boolean({ description: 'default true' })),
   startupTimeoutMs: Type.Optional(Milliseconds),

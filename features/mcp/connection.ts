@@ -5,7 +5,7 @@
 import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { firstAbort, headOf, redactText, untilAborted, waitAtMost } from '../../kernel/index.ts'
+import { firstAbort, headOf, longestMs, redactText, untilAborted, waitAtMost } from '../../kernel/index.ts'
 import { withoutSecrets } from '../llm/index.ts'
 import type { Form } from './elicitation.ts'
 import type { Entry } from './layers.ts'
@@ -94,7 +94,7 @@ export async function connect(
     let cursor: unknown
     for (let page = 0; page < pages; page++) {
       const params = typeof cursor === 'string' ? { cursor } : {}
-      const answer = await client.request({ method: 'tools/list', params }, sdk.ResultSchema, { signal: within, timeout: longest })
+      const answer = await client.request({ method: 'tools/list', params }, sdk.ResultSchema, { signal: within, timeout: longestMs })
       if (!Array.isArray(answer.tools)) throw new Error('the server answered no list of its tools')
       for (const tool of answer.tools) listing.add(tool)
       cursor = answer.nextCursor
@@ -103,7 +103,7 @@ export async function connect(
     return listing
   }
   try {
-    await untilAborted(client.connect(made.transport as Transport, { signal: starting, timeout: longest }), starting)
+    await untilAborted(client.connect(made.transport as Transport, { signal: starting, timeout: longestMs }), starting)
     // Also while the first list is on its way: that one may be what it was before.
     let changed = false
     let toolsChanged = () => {
@@ -133,7 +133,7 @@ export async function connect(
             options.progress({ text: message, percent: total ? Math.min(100, (done / total) * 100) : undefined })
           const request = { method: 'tools/call', params: { name, arguments: { ...args } } } as const
           return client
-            .request(request, sdk.ResultSchema, { signal, timeout: longest, onprogress })
+            .request(request, sdk.ResultSchema, { signal, timeout: longestMs, onprogress })
             .catch((error: unknown) => {
               if (wantsLogin(error)) throw new NeedsAuth(wanted, { cause: error })
               throw isStatus(error, 404) ? new SessionGone('the server has ended the session', { cause: error }) : error
@@ -170,9 +170,6 @@ function isStatus(error: unknown, status: number): boolean {
   const { code, name } = error as Error & { readonly code?: unknown }
   return code === status && name !== 'McpError'
 }
-
-/** The library's own limit never comes first: the signal does. */
-const longest = 2 ** 31 - 1
 
 interface Circumstances {
   readonly signal: AbortSignal

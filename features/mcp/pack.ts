@@ -1,5 +1,5 @@
 /** Wires MCP: the servers of each workspace that has a session, their tools, and the view of clients. */
-import { AppError, definePack, defineSlot, KernelInfo, type Static, Type } from '../../kernel/index.ts'
+import { AppError, definePack, defineSlot, KernelInfo, milliseconds, type Static, Type } from '../../kernel/index.ts'
 import { TurnHooks } from '../agent/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { InteractionKinds, Interactions } from '../interactions/index.ts'
@@ -52,9 +52,9 @@ export default definePack({
   provides: [Mcp],
   errors: [McpServerMissing],
   config: Type.Object({
-    startup_ms: Type.Integer({ minimum: 1, default: 30_000, description: 'limit of the start of a server that names none' }),
-    tool_ms: Type.Integer({ minimum: 1, default: 60_000, description: 'limit of a call of a server that names none' }),
-    first_turn_ms: Type.Integer({
+    startup_ms: milliseconds({ minimum: 1, default: 30_000, description: 'limit of the start of a server that names none' }),
+    tool_ms: milliseconds({ minimum: 1, default: 60_000, description: 'limit of a call of a server that names none' }),
+    first_turn_ms: milliseconds({
       minimum: 0,
       default: 5000,
       description: 'so long the turn of a prompt waits for servers that are starting'

@@ -1,5 +1,5 @@
 /** Wire of the managed login (contract 1, Managed login and usage), its options and what it keeps on disk. */
-import { defineRoute, defineStore, named, nullable, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
+import { defineRoute, defineStore, milliseconds, named, nullable, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
 import { MANAGED_PROVIDER } from '../providers/index.ts'
 
 /** Where an account may live (contract 1, GET oauth/region). */
@@ -23,12 +23,12 @@ export const Options = Type.Object({
       { description: 'Hosts of one region; they win over the common ones' }
     )
   ),
-  account_timeout_ms: Type.Integer({
+  account_timeout_ms: milliseconds({
     minimum: 1,
     default: 8000,
     description: 'How long the account service may take for usage or user info, ms'
   }),
-  poll_unit_ms: Type.Integer({ minimum: 1, default: 1000, description: 'Length of a second of polling and retry waits; for tests' })
+  poll_unit_ms: milliseconds({ minimum: 1, default: 1000, description: 'Length of a second of polling and retry waits; for tests' })
 })
 export type Options = Static<typeof Options>
 

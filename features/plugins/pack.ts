@@ -1,5 +1,5 @@
 /** Wires plugins: what is installed, what it brings to sessions, the marketplace, and their routes. */
-import { definePack, KernelInfo, Type, underFirstAbort } from '../../kernel/index.ts'
+import { definePack, KernelInfo, milliseconds, Type, underFirstAbort } from '../../kernel/index.ts'
 import { watchConfig } from '../config/index.ts'
 import { createUpstream } from '../llm/index.ts'
 import { Peers, PeerTopics } from '../peers/index.ts'
@@ -39,8 +39,8 @@ export default definePack({
       default: ['https://github.com'],
       description: 'origins of hosts whose addresses name repositories'
     }),
-    download_ms: Type.Integer({ minimum: 1, default: 300_000, description: 'limit of a download' }),
-    silence_ms: Type.Integer({ minimum: 1, default: 30_000, description: 'a download that brings nothing for so long is given up' })
+    download_ms: milliseconds({ minimum: 1, default: 300_000, description: 'limit of a download' }),
+    silence_ms: milliseconds({ minimum: 1, default: 30_000, description: 'a download that brings nothing for so long is given up' })
   }),
   async setup(ctx, { info, skills, peers }) {
     const dir = `${ctx.home}/plugins`

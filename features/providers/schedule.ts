@@ -1,8 +1,6 @@
 /** When models are discovered again by themselves: at the start of the server and at intervals, as the configuration says. */
+import { longestMs } from '../../kernel/index.ts'
 import { type Config, modelCatalogSection } from '../config/index.ts'
-
-/** Longest delay that a timer takes, ms. */
-const MAX_DELAY_MS = 2 ** 31 - 1
 
 /** The timer; armed from the start. */
 interface Schedule {
@@ -25,7 +23,7 @@ export function scheduleRefresh(config: Pick<Config, 'get' | 'onChange'>, refres
     if (closed) return // the configuration may be gone
     armed = interval()
     if (armed === 0) return
-    timer = setTimeout(run, Math.min(armed, MAX_DELAY_MS))
+    timer = setTimeout(run, Math.min(armed, longestMs))
     timer.unref()
   }
   const run = () => {

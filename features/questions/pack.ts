@@ -1,5 +1,5 @@
 /** Wires questions: the kind of request with its events, three routes, the tool. */
-import { definePack, type Static, Type } from '../../kernel/index.ts'
+import { definePack, milliseconds, type Static, Type } from '../../kernel/index.ts'
 import { InteractionKinds, Interactions } from '../interactions/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { Tasks } from '../tasks/index.ts'
@@ -24,9 +24,8 @@ export default definePack({
   needs: { interactions: Interactions, sessions: Sessions },
   optional: { tasks: Tasks },
   config: Type.Object({
-    question_ttl_ms: Type.Integer({
+    question_ttl_ms: milliseconds({
       minimum: 1,
-      maximum: 2 ** 31 - 1,
       default: 86_400_000,
       description: 'an unanswered question is withdrawn after this time'
     })

@@ -1,5 +1,5 @@
 /** Wires search: the route, and which sessions may have changed in this process. */
-import { definePack, Type } from '../../kernel/index.ts'
+import { definePack, milliseconds, Type } from '../../kernel/index.ts'
 import { Sessions, sessionArchived } from '../sessions/index.ts'
 import { searchAll } from './contract.ts'
 import { Searcher } from './searcher.ts'
@@ -14,7 +14,7 @@ export default definePack({
   area: 'Files',
   needs: { sessions: Sessions },
   config: Type.Object({
-    idle_ms: Type.Integer({ minimum: 1, default: 600_000, description: 'the index leaves memory when nobody has searched for so long' })
+    idle_ms: milliseconds({ minimum: 1, default: 600_000, description: 'the index leaves memory when nobody has searched for so long' })
   }),
   setup(ctx, { sessions }) {
     const searcher = new Searcher(ctx.home, ctx.config.idle_ms)

@@ -1,5 +1,5 @@
 /** Wires the v2 session list and its batches. */
-import { AppError, aFewAtOnce, definePack, InternalError, invalid, Type } from '../../kernel/index.ts'
+import { AppError, aFewAtOnce, definePack, InternalError, invalid, milliseconds, Type } from '../../kernel/index.ts'
 import { GitCache, pullRequests, type GitFacts as RepositoryFacts } from '../git/index.ts'
 import { assertOutbound, OutboundHosts } from '../llm/index.ts'
 import { type SessionState, Sessions } from '../sessions/index.ts'
@@ -19,8 +19,8 @@ export default definePack({
   needs: { sessions: Sessions, workspaces: Workspaces },
   config: Type.Object({
     pull_request_program: Type.String({ default: 'gh', description: 'asked for pull requests (include=git); empty: nobody is' }),
-    pull_request_ms: Type.Integer({ minimum: 1, default: 5000, description: 'how long it may take' }),
-    git_wait_ms: Type.Integer({
+    pull_request_ms: milliseconds({ minimum: 1, default: 5000, description: 'how long it may take' }),
+    git_wait_ms: milliseconds({
       minimum: 0,
       default: 2000,
       description: 'how long a list waits for include=git; the next one shows the rest'

@@ -1,5 +1,5 @@
 /** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
-import { definePack, EventSubject, KernelInfo, Type } from '../../kernel/index.ts'
+import { definePack, EventSubject, KernelInfo, milliseconds, Type } from '../../kernel/index.ts'
 import { Peers, PeerTopics } from '../peers/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
 import { Archive, sessionsTopic } from './archive.ts'
@@ -31,14 +31,14 @@ export default definePack({
   provides: [Sessions, SessionCounter, EventSubject],
   config: Type.Object({
     max_idle: Type.Integer({ minimum: 0, default: 64, description: 'loaded sessions without work and subscribers that are kept' }),
-    idle_ms: Type.Integer({
+    idle_ms: milliseconds({
       minimum: 0,
       default: 10_000,
       description: 'beyond max_idle a session stays loaded so long after its last use'
     }),
-    hibernate_ms: Type.Integer({ minimum: 0, default: 300_000, description: 'a session that was not used for so long is unloaded' }),
-    foreign_refresh_ms: Type.Integer({ minimum: 0, default: 1000, description: "age at which another server's session is read again" }),
-    scan_interval_ms: Type.Integer({ minimum: 0, default: 3000, description: 'lists look at the disk at most this often' }),
+    hibernate_ms: milliseconds({ minimum: 0, default: 300_000, description: 'a session that was not used for so long is unloaded' }),
+    foreign_refresh_ms: milliseconds({ minimum: 0, default: 1000, description: "age at which another server's session is read again" }),
+    scan_interval_ms: milliseconds({ minimum: 0, default: 3000, description: 'lists look at the disk at most this often' }),
     take_over: Type.Boolean({ default: true, description: 'what an earlier server left open or waiting goes on at the start' })
   }),
   setup(ctx, { workspaces, kernel, peers }) {

@@ -1,5 +1,5 @@
 /** What the tools that start agents have in common: whom a call means, with which profile and for how long. */
-import { firstAbort } from '../../kernel/index.ts'
+import { firstAbort, longestMs } from '../../kernel/index.ts'
 import type { AgentProfile } from '../agent/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { overtimeText, TaskStopped } from '../tasks/index.ts'
@@ -30,7 +30,7 @@ export function resumed(profiles: readonly AgentProfile[], id: string, caller: A
 export function limited(signal: AbortSignal, ms: number): { signal: AbortSignal; release(): void } {
   if (ms <= 0) return { signal, release() {} }
   const time = new AbortController()
-  const timer = setTimeout(() => time.abort(new TaskStopped('timeout', overtimeText(ms), 0)), Math.min(ms, 2 ** 31 - 1))
+  const timer = setTimeout(() => time.abort(new TaskStopped('timeout', overtimeText(ms), 0)), Math.min(ms, longestMs))
   timer.unref()
   const first = firstAbort(signal, time.signal)
   return {

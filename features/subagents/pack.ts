@@ -1,5 +1,5 @@
 /** Wires subagents: the tools Agent and AgentSwarm, swarm mode, profiles from files, the pool of models, and how clients see it all. */
-import { definePack, defineSlot, Type } from '../../kernel/index.ts'
+import { definePack, defineSlot, milliseconds, Type } from '../../kernel/index.ts'
 import { AgentRepairs, Agents, PromptBlocks, StatusFacts, StepInjectors, TurnHooks } from '../agent/index.ts'
 import { Config, subagentSection } from '../config/index.ts'
 import { followUndo, Histories, type HistoryRecord, HistoryStates, RecordEvents, UndoFollowers } from '../history/index.ts'
@@ -35,12 +35,12 @@ export default definePack({
     max_depth: Type.Integer({ minimum: 1, default: 3, description: 'subagents below each other' }),
     max_running: Type.Integer({ minimum: 1, default: 128, description: 'subagents at work in one session' }),
     max_agents: Type.Integer({ minimum: 1, default: 2000, description: 'agents that one session ever has' }),
-    swarm_spacing_ms: Type.Integer({
+    swarm_spacing_ms: milliseconds({
       minimum: 0,
       default: usualPace.spacing_ms,
       description: 'between starts in a swarm, after the first five'
     }),
-    swarm_limited_ms: Type.Integer({
+    swarm_limited_ms: milliseconds({
       minimum: 0,
       default: usualPace.limited_ms,
       description: 'the same, and before a retry, once the provider limits the rate'

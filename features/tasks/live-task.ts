@@ -1,5 +1,5 @@
 /** A task that runs: its output, its limits, the call that waits for it, and how it is stopped. */
-import type { Logger } from '../../kernel/index.ts'
+import { type Logger, longestMs } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { TaskInfo } from './contract.ts'
 import { endOf, MAX_BYTES, TaskOutput } from './output.ts'
@@ -195,7 +195,7 @@ export class LiveTask implements Task {
 
   #after(ms: number, then: () => void): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(then, Math.min(ms, 2 ** 31 - 1))
+    this.#timer = setTimeout(then, Math.min(ms, longestMs))
   }
 
   async #settle(work: Promise<TaskOutcome>): Promise<void> {

@@ -1,5 +1,5 @@
 /** Wires generated titles. */
-import { AppError, definePack, defineSlot, Type, underFirstAbort } from '../../kernel/index.ts'
+import { AppError, definePack, defineSlot, milliseconds, Type, underFirstAbort } from '../../kernel/index.ts'
 import { Config, experimentalSection } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
 import { createUpstream, HostIdentity, LlmLogins, nonBlank, OutboundHosts, providersSection } from '../llm/index.ts'
@@ -22,7 +22,7 @@ export default definePack({
   needs: { sessions: Sessions, histories: Histories, identity: HostIdentity },
   optional: { config: Config },
   config: Type.Object({
-    timeout_ms: Type.Integer({
+    timeout_ms: milliseconds({
       minimum: 1,
       default: 8000,
       description: 'how long the managed provider may take, renewing the login included'

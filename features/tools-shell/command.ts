@@ -5,7 +5,7 @@ import { open } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import { withStreams } from '../../kernel/index.ts'
+import { longestMs, withStreams } from '../../kernel/index.ts'
 import type { Launcher } from './apart.ts'
 import { commandEnv, type Hidden } from './environment.ts'
 import type { OutputPipe, OutputPipes } from './pipes.ts'
@@ -151,7 +151,7 @@ export class Command {
   stop(graceMs: number = this.#options.killGraceMs): void {
     if (this.#over) return
     this.#signal('SIGTERM')
-    const timer = setTimeout(() => this.#signal('SIGKILL'), graceMs)
+    const timer = setTimeout(() => this.#signal('SIGKILL'), Math.min(graceMs, longestMs))
     timer.unref()
     clearTimeout(this.#killTimer)
     this.#killTimer = timer

@@ -1,5 +1,5 @@
 /** Wires tools-shell: contributes Bash and ends running commands with the pack. */
-import { definePack, type EventTarget, Type } from '../../kernel/index.ts'
+import { definePack, type EventTarget, milliseconds, Type } from '../../kernel/index.ts'
 import { PromptBlocks } from '../agent/index.ts'
 import { backgroundSection, Config, servicesSection } from '../config/index.ts'
 import { modelsSection, providersSection } from '../llm/index.ts'
@@ -24,8 +24,8 @@ export default definePack({
   optional: { config: Config, tasks: Tasks },
   provides: [Shell],
   config: Type.Object({
-    kill_grace_ms: Type.Integer({ minimum: 0, default: 5000, description: 'between SIGTERM and SIGKILL, without the pack tasks' }),
-    drain_ms: Type.Integer({
+    kill_grace_ms: milliseconds({ minimum: 0, default: 5000, description: 'between SIGTERM and SIGKILL, without the pack tasks' }),
+    drain_ms: milliseconds({
       minimum: 0,
       default: 250,
       description: 'reading on after the exit while another process holds the output open'

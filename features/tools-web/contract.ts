@@ -1,5 +1,5 @@
 /** Parameters of the web tools, and the options of their pack. */
-import { Type } from '../../kernel/index.ts'
+import { milliseconds, Type } from '../../kernel/index.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -15,8 +15,8 @@ export const searchParameters = Type.Object(
 
 /** Deployment options. */
 export const Options = Type.Object({
-  timeout_ms: Type.Integer({ minimum: 1, default: 60_000, description: 'how long a page or a service may take' }),
-  extract_ms: Type.Integer({
+  timeout_ms: milliseconds({ minimum: 1, default: 60_000, description: 'how long a page or a service may take' }),
+  extract_ms: milliseconds({
     minimum: 1,
     default: 10_000,
     description: 'how long the article of a page may be looked for; then its plain text is taken'

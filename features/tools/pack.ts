@@ -1,5 +1,5 @@
 /** Wires the tools pack: registry, hooks around a call, the runner, and the tool list. */
-import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
+import { definePack, KernelInfo, milliseconds, Type } from '../../kernel/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { listTools, toolsSection } from './contract.ts'
@@ -19,16 +19,14 @@ export default definePack({
   optional: { config: Config, authority: ToolAuthority },
   provides: [ToolHooks, ToolRunner],
   config: Type.Object({
-    abandon_ms: Type.Integer({ minimum: 0, default: 2000, description: 'how long an aborted call may take to end' }),
-    call_limit_ms: Type.Integer({
+    abandon_ms: milliseconds({ minimum: 0, default: 2000, description: 'how long an aborted call may take to end' }),
+    call_limit_ms: milliseconds({
       minimum: 0,
-      maximum: 2 ** 31 - 1,
       default: 14_400_000,
       description: 'how long a call may run whose tool has no limit of its own; 0: no limit'
     }),
-    hook_limit_ms: Type.Integer({
+    hook_limit_ms: milliseconds({
       minimum: 1,
-      maximum: 2 ** 31 - 1,
       default: 660_000,
       description: 'how long a tool may take to understand a call, and each guard to judge it'
     })

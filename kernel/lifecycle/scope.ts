@@ -7,7 +7,7 @@ import { setMaxListeners } from 'node:events'
 import { constants } from 'node:os'
 import { type AppError, developerError } from '../errors.ts'
 import type { Guard } from './guard.ts'
-import { late, waitAtMost } from './wait.ts'
+import { late, longestMs, waitAtMost } from './wait.ts'
 
 /** A signal that is made when somebody asks for it: most are never asked for. */
 export class LazySignal {
@@ -198,9 +198,6 @@ interface Starter {
   readonly guard: Guard
   readonly scope: Scope
 }
-
-/** What setTimeout can count, ms. */
-const longestMs = 2 ** 31 - 1
 
 /** See `PackContext.timer`. */
 export function startTimer({ pack, guard, scope }: Starter, ms: number, work: () => unknown): () => void {

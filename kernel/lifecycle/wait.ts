@@ -5,15 +5,18 @@ export function isPromise(value: unknown): value is Promise<unknown> {
   return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function'
 }
 
+/** What a timer of Node can count, ms; with more it fires at once. */
+export const longestMs = 2 ** 31 - 1
+
 /** What `waitAtMost` resolves to when the limit came first. */
 export const late: unique symbol = Symbol('late')
 
 /**
- * Resolves with the work's value, or with `late` after `ms` (Infinity: never); rejects as the work does. The work itself goes on: end
+ * Resolves with the work's value, or with `late` after `ms` (never, when no timer can count that); rejects as the work does. The work itself goes on: end
  * it by its signal.
  */
 export function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | typeof late> {
-  if (ms === Number.POSITIVE_INFINITY) return work
+  if (ms > longestMs) return work
   return new Promise((resolve, reject) => {
     const limit = setTimeout(resolve, ms, late)
     work.then(

@@ -11,7 +11,7 @@ import demoModel from '../../examples/demo-model/pack.ts'
 import houseRules from '../../examples/house-rules/pack.ts'
 import lineModel from '../../examples/line-model/pack.ts'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
-import { definePack, defineRoute, Type } from '../../kernel/index.ts'
+import { definePack, defineRoute, longestMs, type TObject, Type } from '../../kernel/index.ts'
 import { assertNothingMore, openResources, packChecks, startTestKernel } from '../../kernel/testing.ts'
 import { recorded } from '../helpers/declared.ts'
 import { missingIn } from '../helpers/pack-facts.ts'
@@ -36,6 +36,16 @@ test('beside all others each pack says what it does', async t => {
       assert.deepEqual(missingIn(readme, pack, declared), [])
     })
   }
+})
+
+test('no option of a pack is a time that its timers cannot wait: with more they would fire at once', () => {
+  const unbounded = packs.flatMap(pack => {
+    const options = Object.entries((pack.config as TObject | undefined)?.properties ?? {})
+    return options
+      .filter(([name, { type, maximum }]) => name.endsWith('_ms') && type === 'integer' && !(maximum <= longestMs))
+      .map(([name]) => `${pack.name}.${name}`)
+  })
+  assert.deepEqual(unbounded, [])
 })
 
 test('a pack that answers no requests passes every check, reloads among them', async () => {
