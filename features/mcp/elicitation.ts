@@ -1,5 +1,5 @@
 /** What a server asks the user in the middle of a call (MCP, Elicitation): its form as questions, and their answers as it wants them. */
-import { shortened } from '../../kernel/index.ts'
+import { checker, shortened, Time } from '../../kernel/index.ts'
 import type { QuestionAnswer, QuestionAsk } from '../questions/index.ts'
 
 type Question = QuestionAsk['questions'][number]
@@ -16,6 +16,11 @@ interface Field {
   readonly default?: unknown
   readonly minimum?: number
   readonly maximum?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly format?: string
   readonly enum?: readonly string[]
   readonly enumNames?: readonly string[]
   readonly oneOf?: readonly Choice[]
@@ -103,11 +108,38 @@ function byDefault(field: Field, choices: Choices = []): readonly string[] {
   return text === '' || text.length > 200 ? [] : [text]
 }
 
-function bounds({ type, minimum, maximum }: Field): string {
-  if (type !== 'number' && type !== 'integer') return ''
-  const range = [minimum === undefined ? '' : `from ${minimum}`, maximum === undefined ? '' : `to ${maximum}`].filter(Boolean).join(' ')
-  return ` (${type === 'integer' ? 'a whole number' : 'a number'}${range === '' ? '' : ` ${range}`})`
+/** Also whether the month has the day: reading a date lets it go on into the next one. */
+function isTime(text: string): boolean {
+  return checker(Time).Check(text) && new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().startsWith(text.slice(0, 10))
 }
+
+/** Texts of a format: how one looks, and whether this is one. */
+const formats: ReadonlyMap<string, { readonly words: string; readonly fits: (text: string) => boolean }> = new Map([
+  ['email', { words: 'an e-mail address', fits: (text: string) => /^[^\s@]+@[^\s@]+$/.test(text) }],
+  ['uri', { words: 'a URI', fits: (text: string) => URL.canParse(text) }],
+  ['date', { words: 'a date as 2026-01-31', fits: (text: string) => isTime(`${text}T00:00:00Z`) }],
+  ['date-time', { words: 'a time as 2026-01-31T12:00:00Z', fits: isTime }]
+])
+
+/** What fits, in words. */
+function bounds({ type, format = '', minimum, maximum, minLength, maxLength, minItems, maxItems }: Field): string {
+  const range = [minimum === undefined ? '' : `from ${minimum}`, maximum === undefined ? '' : `to ${maximum}`]
+  const words =
+    type === 'number' || type === 'integer'
+      ? [type === 'integer' ? 'a whole number' : 'a number', ...range]
+      : type === 'array'
+        ? [amount(minItems, maxItems, 'of them')]
+        : [formats.get(format)?.words ?? '', amount(minLength, maxLength, 'characters')]
+  const said = words.filter(Boolean).join(' ')
+  return said === '' ? '' : ` (${said})`
+}
+
+function amount(least: number | undefined, most: number | undefined, unit: string): string {
+  if (least === undefined && most === undefined) return ''
+  return `${least === undefined ? `at most ${most}` : most === undefined ? `at least ${least}` : `${least} to ${most}`} ${unit}`
+}
+
+const isWithin = (count: number, least = 0, most = Number.POSITIVE_INFINITY) => count >= least && count <= most
 
 /** What a field may be, by what the user chooses from. */
 type Choices = readonly { readonly label: string; readonly value: Value }[]
@@ -127,12 +159,16 @@ function choicesOf(field: Field): Choices | undefined {
 /** Undefined: it does not fit. */
 function valueIn(field: Field, text: string): Value | undefined {
   const choices = choicesOf(field)
-  if (field.type === 'array') return chosenIn(text, choices ?? [])
+  if (field.type === 'array') {
+    const chosen = chosenIn(text, choices ?? [])
+    return chosen && isWithin(chosen.length, field.minItems, field.maxItems) ? chosen : undefined
+  }
   if (choices) return choices.find(({ label, value }) => label === text || value === text)?.value
-  if (field.type !== 'number' && field.type !== 'integer') return text
-  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = field
+  const { minimum = Number.NEGATIVE_INFINITY, maximum, format = '' } = field
+  if (field.type !== 'number' && field.type !== 'integer')
+    return isWithin([...text].length, field.minLength, field.maxLength) && (formats.get(format)?.fits(text) ?? true) ? text : undefined
   const value = text.trim() === '' ? Number.NaN : Number(text)
-  const fits = Number.isFinite(value) && value >= minimum && value <= maximum && (field.type === 'number' || Number.isInteger(value))
+  const fits = Number.isFinite(value) && isWithin(value, minimum, maximum) && (field.type === 'number' || Number.isInteger(value))
   return fits ? value : undefined
 }
 

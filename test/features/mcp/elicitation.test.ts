@@ -60,3 +60,28 @@ test('what a field is by default is offered by the names that are chosen from, a
     { action: 'accept', content: {} }
   ])
 })
+
+test('what a text and a list may be is said, and an answer that does not fit is asked for again', async () => {
+  const several = { type: 'array', items: { enum: ['a', 'b', 'c', 'd', 'e'] }, minItems: 1, maxItems: 2 }
+  const kinds: readonly [field: object, said: string, wrong: string, right: string, value?: unknown][] = [
+    [{ type: 'string', maxLength: 2 }, 'at most 2 characters', 'abc', '😀b'],
+    [{ type: 'string', minLength: 2 }, 'at least 2 characters', '😀', 'ab'],
+    [{ type: 'string', minLength: 3, maxLength: 20 }, '3 to 20 characters', 'ab', 'abc'],
+    [{ type: 'string', format: 'email' }, 'an e-mail address', 'nobody', 'a@example.org'],
+    [{ type: 'string', format: 'uri' }, 'a URI', 'example.org', 'https://example.org'],
+    [{ type: 'string', format: 'date' }, 'a date as 2026-01-31', '2026-02-30', '2026-02-28'],
+    [{ type: 'string', format: 'date-time' }, 'a time as 2026-01-31T12:00:00Z', '2026-01-31 12:00', '2026-01-31T12:00:00+01:00'],
+    [several, '1 to 2 of them', 'a, b, c', 'a, b', ['a', 'b']]
+  ]
+  for (const [field, said, wrong, right, value = right] of kinds) {
+    const asked: string[] = []
+    const ask: Ask = async ([question]) => {
+      asked.push(question?.question ?? '')
+      return { answers: { [question?.question ?? '']: asked.length === 1 ? wrong : right } }
+    }
+    const form = { message: 'Which?', requestedSchema: { properties: { field }, required: ['field'] } } as Form
+    assert.deepEqual(await fillIn('db', form, ask), { action: 'accept', content: { field: value } })
+    assert.match(asked[0] ?? '', new RegExp(`\\(${said}\\)`))
+    assert.match(asked[1] ?? '', /does not fit/)
+  }
+})
