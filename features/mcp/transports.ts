@@ -104,12 +104,32 @@ function remoteTransport(entry: Entry, config: RemoteConfig, { remote, shell, to
   const fetch = source ? withTokens(remote.fetch, source) : remote.fetch
   const url = new URL(config.url)
   const requestInit = { headers }
-  const told = { trouble: () => undefined, secrets: [...Object.values(headers), ...secretsIn(config.url)] }
-  if (config.transport === 'sse') return { transport: new sdk.SSEClientTransport(url, { fetch, requestInit }), ...told }
+  const secrets = [...Object.values(headers), ...secretsIn(config.url)]
+  if (config.transport === 'sse') {
+    const kept = keepingFailure(fetch)
+    return { transport: new sdk.SSEClientTransport(url, { fetch: kept.fetch, requestInit }), trouble: kept.failure, secrets }
+  }
   const broken = new BrokenAnswers()
   const transport = new sdk.StreamableHTTPClientTransport(url, { fetch: broken.over(fetch), requestInit, reconnectionOptions }) as Transport
   broken.watch(transport)
-  return { transport, ...told }
+  return { transport, trouble: () => undefined, secrets }
+}
+
+/** Why the last request failed: the library makes one text of an error and all its causes. */
+function keepingFailure(fetch: RemoteFetch['fetch']): { readonly fetch: RemoteFetch['fetch']; readonly failure: () => string | undefined } {
+  let failure: string | undefined
+  return {
+    async fetch(url, init) {
+      failure = undefined
+      try {
+        return await fetch(url, init)
+      } catch (error) {
+        if (error instanceof TypeError) failure = error.message // else it was given up
+        throw error
+      }
+    },
+    failure: () => failure
+  }
 }
 
 /** Values of variables with a telling name, and those that look like a key. */
