@@ -67,7 +67,7 @@ class GuardedStream implements AsyncIterableIterator<LlmPart> {
       if (this.#over) return resolve({ done: true, value: undefined })
       try {
         this.#parts ??= this.#begin()
-        this.#parts.next().then(this.#took, this.#broke)
+        this.#parts.next().then(this.#took).catch(this.#broke)
       } catch (error) {
         this.#broke(error)
       }
@@ -122,7 +122,7 @@ class GuardedStream implements AsyncIterableIterator<LlmPart> {
     this.#answer({ done: true, value: undefined })
     this.#signal.removeEventListener('abort', this.#end)
     // Not awaited: an adapter that is stuck must not hold the turn. Its own clean-up failure is reported to the log.
-    void Promise.resolve(this.#parts?.return?.()).catch(this.#failed)
+    void new Promise(resolve => resolve(this.#parts?.return?.())).catch(this.#failed)
   }
 }
 

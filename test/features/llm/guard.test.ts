@@ -52,11 +52,52 @@ test('an adapter that throws, at once or later, ends the stream with an internal
     throw broken
   }
 
-  for (const open of [later, atOnce]) {
+  async function* nothing(): AsyncGenerator<LlmPart> {
+    yield undefined as never
+  }
+
+  for (const open of [later, atOnce, nothing]) {
     const error = failure(await collect(guarded(open, undefined, reason => logged.push(reason))))
     assert.deepEqual([error.code, error.retryable], ['internal', false])
     assert.ok(!error.message.includes('secret'))
   }
+  assert.deepEqual(logged.slice(0, 2), [broken, broken])
+  assert.equal(logged.length, 3)
+})
+
+test('an adapter that cannot end what it began ends nothing else: the failure is logged', async () => {
+  const broken = new Error('no socket')
+  const adapter = (next: () => Promise<IteratorResult<LlmPart>>) => () => ({
+    [Symbol.asyncIterator]: () => ({
+      next,
+      return: () => {
+        throw broken
+      }
+    })
+  })
+  const logged: unknown[] = []
+  const failed = (error: unknown) => logged.push(error)
+
+  const abort = new AbortController()
+
+  failure(
+    await collect(
+      guarded(
+        adapter(async () => ({ value: finish })),
+        undefined,
+        failed
+      )
+    )
+  )
+  const next = guarded(
+    adapter(() => new Promise(() => undefined)),
+    abort.signal,
+    failed
+  ).next()
+  abort.abort()
+
+  assert.equal((await next).done, true)
+  await new Promise(setImmediate)
   assert.deepEqual(logged, [broken, broken])
 })
 
