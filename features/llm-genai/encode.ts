@@ -166,7 +166,7 @@ function thinkingConfig({ model, effort }: LlmRequest): Readonly<Record<string, 
 
 function amount(family: Family | undefined, effort: string | undefined): Readonly<Record<string, unknown>> {
   if (family?.thinks === 'level') {
-    return { thinkingLevel: effort === undefined ? family.off : (levels[effort] ?? effort.toUpperCase()) }
+    return { thinkingLevel: effort === undefined ? family.off : Object.hasOwn(levels, effort) ? levels[effort] : effort.toUpperCase() }
   }
   const { least, most } = family?.thinks === 'budget' ? family : { least: 0, most: Number.POSITIVE_INFINITY }
   const wanted = effort === undefined ? 0 : Object.hasOwn(budgets, effort) ? budgets[effort]! : budgets.high!

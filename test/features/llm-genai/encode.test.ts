@@ -148,6 +148,7 @@ test('effort becomes a level or a budget, by family and by word', () => {
   assert.deepEqual(of('gemini-3.1-pro-preview', 'off'), level('LOW', false))
   assert.deepEqual(of('gemini-3-flash', 'medium'), level('MEDIUM'))
   assert.deepEqual(of('gemini-3-flash', 'xhigh'), level('HIGH'))
+  assert.deepEqual(of('gemini-3-flash', 'constructor'), level('CONSTRUCTOR'))
   assert.deepEqual(of('models/gemini-4', 'on'), { includeThoughts: true })
   assert.deepEqual(of('gemini-2.5-pro', 'off'), budget(128, false))
   assert.deepEqual(of('gemini-2.5-flash', 'off'), budget(0, false))
