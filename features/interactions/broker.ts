@@ -32,11 +32,12 @@ interface Open {
   readonly agent: AgentHost
   readonly ask: InteractionAsk
   readonly request: unknown
-  readonly signal: AbortSignal
   readonly settle: (end: InteractionEnd<unknown>) => void
   readonly release: () => void
   /** An answer is being recorded. */
   answering: boolean
+  /** What would have ended it meanwhile. */
+  missed?: Unanswered
 }
 
 /** One per session (slot). Closing withdraws what is open. */
@@ -93,7 +94,7 @@ export class Broker {
         clearTimeout(timer)
         signal.removeEventListener('abort', withdraw)
       }
-      this.#open.set(id, { id, kind, agent, ask, request, signal, settle, release, answering: false })
+      this.#open.set(id, { id, kind, agent, ask, request, settle, release, answering: false })
       this.#session.work.pending(kind.pending, 1)
       written.tell()
       // What is on record is told, also when nobody waits for the answer any more.
@@ -124,7 +125,7 @@ export class Broker {
       written = await this.#ports.record(open.agent, { ...record, time: at.getTime() })
     } catch (error) {
       open.answering = false // another answer may come through, unless nobody waits any more
-      if (open.signal.aborted) await this.#end(id, { how: 'withdrawn' })
+      if (open.missed) await this.#end(id, open.missed)
       throw error
     }
     this.#close(open, 'resolved')
@@ -172,6 +173,7 @@ export class Broker {
   /** Nobody waits for the answer any more; what the disk does not take now, the next load makes up for. */
   async #end(id: string, end: Unanswered): Promise<void> {
     const open = this.#open.get(id)
+    if (open?.answering) open.missed = end
     if (!open || open.answering) return
     const { kind, agent } = open
     this.#close(open, end.how === 'withdrawn' ? 'resolved' : 'expired')

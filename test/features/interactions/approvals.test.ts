@@ -167,16 +167,19 @@ test('after an answer that the disk refuses another one may come', async t => {
   assert.deepEqual(await answer, { how: 'answered', answer: { decision: 'rejected' } })
 })
 
-test('an abort while an answer is being recorded withdraws the request when the disk refuses the answer', async t => {
-  const { disk, recorded } = refusingOnce()
-  const { approvals, open, control } = await scene(t, { recorded })
-  const { answer, id } = await open()
-  disk.refuses = true
-  const resolving = approvals.resolve(id, { decision: 'approved' })
-  control.abort()
-  await assert.rejects(resolving, /the disk is full/)
-  assert.deepEqual(await Promise.race([answer, new Promise(setImmediate)]), { how: 'withdrawn' })
-  assert.deepEqual(approvals.pending(), [])
+test('what would end a request while its answer is being recorded ends it when the disk refuses the answer', async t => {
+  for (const how of ['abort', 'close'] as const) {
+    const { disk, recorded } = refusingOnce()
+    const { approvals, open, control } = await scene(t, { recorded })
+    const { answer, id } = await open()
+    disk.refuses = true
+    const resolving = approvals.resolve(id, { decision: 'approved' })
+    if (how === 'abort') control.abort()
+    else void approvals.close()
+    await assert.rejects(resolving, /the disk is full/)
+    assert.deepEqual(await Promise.race([answer, new Promise(setImmediate)]), { how: 'withdrawn' }, how)
+    assert.deepEqual(approvals.pending(), [])
+  }
 })
 
 test('of a request that has ended no timer and no listener is left', async t => {
