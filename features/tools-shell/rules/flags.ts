@@ -87,7 +87,7 @@ const curlFlags = flags(
   `abstract-unix-socket alt-svc cert config cookie-jar dump-header engine etag-save hsts libcurl netrc-file output output-dir proto-default
     remote-header-name remote-name remote-name-all ssl-sessions stderr trace trace-ascii unix-socket upload-file variable`,
   'proto',
-  /%output|^--exp|^file:|^[^\s"'/]*[{[][^\s"'/]*:|^(?:-\w+|[^@/]*=)?@|^[^@/]*=<|^-\w*F.*=[@<]/i // {file,x}:/y
+  /%output|^--exp|^file:|^[^\s"'/{[]*[{[][^\s"'/]*:|^(?:-\w+|[^@/]*=)?@|^[^@/]*=<|^-[^\WF]*F.*=[@<]/i // {file,x}:/y
 )
 const curl: Risk = words => (word, index) => {
   const before = words[index - 1] ?? ''
@@ -128,7 +128,7 @@ const pythonOrModule: Risk = words => {
   const at = words.findIndex((each, place) => place > 0 && !/^-(?:[bBdEhiIOPqsSuvVx]+|[WX].+)$/.test(each))
   const flag = /^-[bBdEhiIOPqsSuvVx]*m(.*)/.exec(words[at] ?? '')
   const risks = python(words)
-  const file = /[^/]+\.py$/.exec(words[at] ?? '')?.[0]
+  const file = /(?:^|\/)([^/]+\.py)$/.exec(words[at] ?? '')?.[1]
   if (!flag && !(file && runningModules.test(file))) return risks
   const runs = !flag || [flag[1]!, ...words.slice(at + 1)].some(word => runningModules.test(word))
   return (word, index) => (index <= at ? risks(word, index) : runs) // what follows belongs to the module

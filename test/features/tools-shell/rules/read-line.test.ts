@@ -333,6 +333,16 @@ test('others have their turn while a long line is read', async () => {
   }
 })
 
+test('a long word is gone through once', async () => {
+  const long = 45_000
+  for (const line of [`curl '${'['.repeat(long)}'`, `curl '-${'F'.repeat(long)}'`, `python '${'a'.repeat(long)}'`]) {
+    const before = process.cpuUsage()
+    await readLine(line, at(cwd))
+    const { user, system } = process.cpuUsage(before)
+    assert.ok(user + system < 1_000_000, `${line.slice(0, 9)}: ${user + system} µs`)
+  }
+})
+
 test('a home that is reached by a link is the same home', async () => {
   const dir = await realpath(await freshDir())
   await mkdir(join(dir, 'home'))
