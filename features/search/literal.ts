@@ -29,9 +29,10 @@ export function searchLiteral({ text, fits, size, end, after }: Query, { corpus,
   let last: Candidate | undefined
   for (const candidate of newest) {
     if (hits.length > size) break
-    if (chars > maxScannedChars || performance.now() > until) {
+    // One at least is looked at: the next page goes on behind it.
+    if (last && (chars > maxScannedChars || performance.now() > until)) {
       const incomplete = chars > maxScannedChars ? 'candidate_cap' : 'deadline'
-      return { hits, has_more: true, ...(last ? { position: positionOf(last) } : {}), incomplete }
+      return { hits, has_more: true, position: positionOf(last), incomplete }
     }
     const whole = textOf(candidate.document)
     chars += whole.length

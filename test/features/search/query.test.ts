@@ -125,6 +125,27 @@ test('a literal search that has seen ten thousand candidates says so, and its ne
   assert.deepEqual([second.hits.map(({ document }) => document.number), second.has_more, second.incomplete], [[3], false, undefined])
 })
 
+test('a literal search whose time is over before it has looked at anything still goes on page by page', t => {
+  const { corpus } = fill(['fig one', 'fig two', 'plum'])
+  let now = 0
+  t.mock.method(performance, 'now', () => {
+    now += 1000
+    return now
+  })
+  const wanted = { text: 'fig', mode: 'literal', op: 'AND', sort: 'score', fits: () => true, size: 7, end: corpus.end } as const
+  const found: number[] = []
+  let position: Page['position']
+  for (let pages = 0; pages < 3; pages++) {
+    const next = search({ ...wanted, after: position }, { corpus, textOf: ({ text }) => text ?? '', terms: [] })
+    assert.equal(next.has_more, next.position !== undefined)
+    found.push(...next.hits.map(({ document }) => document.number))
+    position = next.position
+    if (!position) break
+  }
+  assert.deepEqual(found, [1, 0])
+  assert.equal(position, undefined)
+})
+
 test('a snippet shows the word that was found, however long it is', () => {
   const shown = snippetOf(`${'before '.repeat(40)}${long} ${'after '.repeat(40)}`, 'terms', queryTerms(long))
   assert.ok(shown.includes(long), shown)
