@@ -4,6 +4,7 @@ import { join, posix, relative } from 'node:path'
 import { isMissing, yieldToLoop } from '../../kernel/index.ts'
 import type { FileStatus } from '../fs/index.ts'
 import { collect, isUnavailable, type Repository, repositoryAt } from './command.ts'
+import { taken } from './names.ts'
 import { submodulesOf } from './submodules.ts'
 
 export interface Status {
@@ -23,7 +24,7 @@ export interface Status {
 
 /** Output beyond this is left out. */
 const STATUS_BYTES = 32 * 1024 * 1024
-/** Changed files whose lines are counted by name; with more all are counted. */
+/** Changed files whose lines are counted by name; with more, or longer names than a program takes, all are counted. */
 const NAMED = 500
 
 /** Submodules that are looked into for one status. */
@@ -168,7 +169,7 @@ const isReadable = (path: string) =>
 async function countsOf(repository: Repository, { tracked, unborn }: Status, signal: AbortSignal) {
   if (tracked.length === 0) return { additions: 0, deletions: 0 }
   // Paths count from the root of the repository there, from the workspace here.
-  const named = tracked.length <= NAMED ? tracked : ['.']
+  const named = tracked.length <= NAMED && taken(tracked).length === tracked.length ? tracked : ['.']
   const against = unborn ? ['--cached', await emptyTree(repository, signal)] : ['HEAD']
   const at = named === tracked ? { ...repository, cwd: repository.top } : repository
   const args = ['diff', '--numstat', '-z', '--no-ext-diff', '--no-textconv', '--no-color', '--find-renames', '--ignore-submodules=dirty']

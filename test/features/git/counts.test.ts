@@ -1,8 +1,11 @@
 /** Statuses and lines of unusual changes, and diffs of unusual files. */
 import assert from 'node:assert/strict'
+import programs, { type SpawnOptions } from 'node:child_process'
 import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { namesChars } from '../../../features/git/names.ts'
+import { mockedBuiltins } from '../../helpers/builtins.ts'
 import { type Json, repository } from './scene.ts'
 
 test('a workspace below the root of its repository has its own paths and lines, and nothing of what is beside it', async t => {
@@ -118,4 +121,22 @@ test('a diff of a directory that git does not know is empty, and a file that is 
     assert.deepEqual([truncated, diff.length <= 1_048_576, diff.endsWith(`+${line}`)], [true, true, true], path)
   }
   assert.equal(/^index/m.test((await ask('diff', { path: 'long' })).data.diff), false, 'of a part there is no id')
+})
+
+test('changed files are named to git as far as a program takes their names, and their lines are counted whole', async t => {
+  const { ask, put, commit } = await repository(t)
+  const dir = Array.from({ length: 4 }, () => 'd'.repeat(250)).join('/')
+  for (let n = 0; n < 300; n++) await put(`${dir}/${n}`, 'one\n')
+  commit()
+  for (let n = 0; n < 300; n++) await put(`${dir}/${n}`, 'two\nthree\n')
+  const { spawn } = programs
+  const most: number[] = []
+  t.mock.method(programs, 'spawn', (command: string, args: readonly string[], options: SpawnOptions) => {
+    most.push(args.join(' ').length)
+    return spawn(command, args, options)
+  })
+  mockedBuiltins(t)
+  const { data } = await ask('git_status')
+  assert.deepEqual([data.additions, data.deletions], [600, 300])
+  assert.ok(most.length > 0 && Math.max(...most) < namesChars(process.platform))
 })
