@@ -20,6 +20,10 @@ export class ServerPool {
   readonly #watch = new LayerWatch(() => void this.refresh())
   /** Servers that are gone, until they have ended. */
   readonly #leaving = new Set<Promise<void>>()
+  /** Resolves when the server of this name has ended that the pool before had, which is being closed. */
+  readonly #before: (name: string) => Promise<void> | undefined
+  /** When each server has ended, by its name; since it is being closed. */
+  #ends: Promise<ReadonlyMap<string, Promise<void>>> | undefined
   /** Of the files that were taken in last. */
   #stamp = ''
   #warned = ''
@@ -28,9 +32,10 @@ export class ServerPool {
   /** Rises whenever the tools may be others. */
   revision = 0
 
-  constructor(cwd: string, ports: PoolPorts) {
+  constructor(cwd: string, ports: PoolPorts, before: (name: string) => Promise<void> | undefined) {
     this.cwd = cwd
     this.#ports = ports
+    this.#before = before
   }
 
   get servers(): readonly McpServer[] {
@@ -61,12 +66,22 @@ export class ServerPool {
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#ends ??= this.#end()
+    await Promise.all([...(await this.#ends).values(), ...this.#leaving])
+  }
+
+  /** Resolves when the server of this name has ended, of a pool that is being closed. */
+  async ended(name: string): Promise<void> {
+    await (await this.#ends)?.get(name)
+  }
+
+  async #end(): Promise<ReadonlyMap<string, Promise<void>>> {
     await this.#refreshing
     await this.#watch.follow([])
-    const servers = this.servers
+    const ends = new Map(this.servers.map(server => [server.name, server.close()]))
     this.#servers.clear()
     this.#listeners.clear()
-    await Promise.all([...servers.map(server => server.close()), ...this.#leaving])
+    return ends
   }
 
   async #refresh(): Promise<void> {
@@ -95,7 +110,7 @@ export class ServerPool {
       const server = known ?? new McpServer(entry, this.cwd, { ...this.#ports, changed: (...change) => this.#changed(...change) })
       this.#servers.delete(entry.name) // in the order of the configuration, also those that stay
       this.#servers.set(entry.name, server)
-      if (!known) server.start(ends.get(entry.name))
+      if (!known) server.start(ends.get(entry.name) ?? this.#before(entry.name)?.catch(() => undefined)) // whoever closes it hears
     }
   }
 

@@ -30,6 +30,8 @@ interface Shared {
 export class Pools {
   readonly #ports: PoolsPorts & PoolPorts
   readonly #shared = new Map<string, Shared>()
+  /** Pools that are being closed, the last one of each directory. */
+  readonly #closing = new Map<string, ServerPool>()
   /** Connections that nobody else waits for, until they have ended. */
   readonly #ending = new Set<Promise<void>>()
 
@@ -65,7 +67,10 @@ export class Pools {
         undo()
         if (--shared.users > 0) return
         this.#shared.delete(cwd)
-        await pool.close()
+        this.#closing.set(cwd, pool)
+        await pool.close().finally(() => {
+          if (this.#closing.get(cwd) === pool) this.#closing.delete(cwd)
+        })
       }
     }
   }
@@ -98,7 +103,7 @@ export class Pools {
   }
 
   #make(cwd: string): Shared {
-    const pool = new ServerPool(cwd, this.#ports)
+    const pool = new ServerPool(cwd, this.#ports, name => this.#closing.get(cwd)?.ended(name))
     const tools = new PoolTools(pool, {
       ...this.#ports,
       collision: (name, { name: server }) =>

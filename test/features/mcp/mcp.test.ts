@@ -16,7 +16,7 @@ import media from '../../../features/media/pack.ts'
 import { disablePlugin, installPlugin } from '../../../features/plugins/index.ts'
 import { answerQuestion, dismissQuestion, type ItemAnswer, type QuestionRequest } from '../../../features/questions/index.ts'
 import questions from '../../../features/questions/pack.ts'
-import { createSession, readSession } from '../../../features/sessions/index.ts'
+import { createSession, deleteSession, readSession } from '../../../features/sessions/index.ts'
 import { listTools } from '../../../features/tools/index.ts'
 import { trustWorkspace, untrustWorkspace } from '../../../features/workspaces/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
@@ -549,6 +549,31 @@ test('a server that takes its time to end holds up neither a turn nor other serv
   reply.end()
   await scene.waitFor(() => states().filter(state => state === 'old connected').length === 2)
   assert.deepEqual(states(), ['old connected', 'fresh connected', 'old removed', 'old connected'])
+})
+
+test('a server of a directory whose last session went is awaited by the one that its next session starts', async t => {
+  const left = latch<ServerResponse>()
+  const { url } = await answering(t, () => {}, undefined, left.open)
+  const scene = await start(t, { old: { url }, fresh: stdio('fresh') })
+  await scene.status('old', 'connected')
+  await scene.status('fresh', 'connected')
+  const deleted = scene.call(deleteSession, { params: { session_id: scene.session_id } })
+  const reply = await left.opened
+  const { id } = (await scene.call(createSession, { body: { metadata: { cwd: scene.cwd } } })).data
+  const connected = (name: string) =>
+    scene.waitFor(({ type, session_id, payload }) => {
+      const { server } = payload as { server: Named }
+      return type === 'mcp.server.status' && session_id === id && server.name === name && server.status === 'connected'
+    })
+  let isConnected = false
+  const again = connected('old').then(() => {
+    isConnected = true
+  })
+  await connected('fresh')
+  assert.equal(isConnected, false)
+  reply.end()
+  await again
+  await deleted
 })
 
 test('a file that a trusted project gets later counts while nobody asks, and none once the trust is gone', async t => {
