@@ -108,9 +108,14 @@ export class Room {
 
   /** The longest path of those that the connection watches at or above this one. */
   #nearest(connection: Connection, file: string): string | undefined {
-    const own = [...(this.#paths.get(connection)?.values() ?? [])]
-    const near = own.filter(each => covers({ ...each, path: plain(each.path) }, plain(file)))
-    return near.sort((a, b) => plain(b.path).length - plain(a.path).length)[0]?.path
+    const own = this.#paths.get(connection)
+    // From the file upwards: a batch of changes may be long, and so may be the list of what is watched.
+    for (let at = plain(file); own; at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) {
+      const watched = own.get(at === '' ? '.' : at)
+      if (watched && covers({ ...watched, path: at }, plain(file))) return watched.path
+      if (at === '') return undefined
+    }
+    return undefined
   }
 
   unknown(count: number): void {

@@ -8,8 +8,9 @@ import { test } from 'node:test'
 import threads, { Worker } from 'node:worker_threads'
 import { createSession } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
+import type { FileChange } from '../../../features/watch/change.ts'
 import watch from '../../../features/watch/pack.ts'
-import { Room } from '../../../features/watch/room.ts'
+import { Room, type WatchedPath } from '../../../features/watch/room.ts'
 import { type WatchListener, type WatchRequest, WatchTrouble } from '../../../features/watch/service.ts'
 import { Watchers } from '../../../features/watch/watchers.ts'
 import { WholeWatcher } from '../../../features/watch/whole-watcher.ts'
@@ -217,6 +218,41 @@ test('exactly as many changes as are listed are listed, one more is none', t => 
     { coalesced_window_ms: 100, changes: two },
     { coalesced_window_ms: 100, changes: [], truncated: true, count: 3 }
   ])
+})
+
+test('who watches many paths has each change found its path without a look at the others', t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const told: unknown[] = []
+  const connection = { send: ({ payload }: { payload: unknown }) => told.push(payload) } as unknown as Connection
+  const options = { session_id: 'session_a', windowMs: 100, maxChanges: 500, now: () => new Date(0), seq: 0, empty: () => undefined }
+  const room = new Room(options)
+  let looks = 0
+  const watching = (path: string, recursive = true) => {
+    const watched: WatchedPath = {
+      recursive,
+      release: () => undefined,
+      get path() {
+        looks++
+        return path
+      }
+    }
+    room.put(connection, watched)
+  }
+  for (let n = 0; n < 98; n++) watching(`src/${n}`)
+  watching('src', false)
+  watching('.')
+  const change = (path: string) => ({ path, change: 'created', kind: 'file' }) as const
+  const [below, beside, deep, top] = ['src/7/a/b', 'src/a', 'src/a/b', 'a/b'].map(change) as [
+    FileChange,
+    FileChange,
+    FileChange,
+    FileChange
+  ]
+  looks = 0
+  for (const path of ['src/7', 'src', '.']) room.changed(connection, path, [below, beside, deep, top])
+  assert.ok(looks <= 3 * 4 * 3, `${looks} looks`)
+  t.mock.timers.tick(100)
+  assert.deepEqual(told, [{ coalesced_window_ms: 100, changes: [below, beside, deep, top] }])
 })
 
 test('the environment says how long a window is and how many changes it lists; what is no such number says nothing', async t => {
