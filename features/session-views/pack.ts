@@ -96,13 +96,13 @@ export default definePack({
       const pending_approvals = [...(interactions()?.pending(session, approvals) ?? [])]
       const pending_questions = [...(interactions()?.waiting(session, 'question') ?? [])]
       const facts = agents.facts(host ?? session, 'snapshot')
-      await ctx.streams.flushed(session_id)
+      const [shown, newest] = await Promise.all([object, page, ctx.streams.flushed(session_id)])
       return {
         ...facts,
         as_of_seq: at.seq,
         epoch: at.epoch,
-        session: await object,
-        messages: (await page) ?? { items: [], has_more: false },
+        session: shown,
+        messages: newest ?? { items: [], has_more: false },
         in_flight_turn: in_flight ? inFlightObject(in_flight) : null,
         subagents: facts.subagents as Subagent[], // of the pack that owns them; in tests the reply is held against its shape
         pending_approvals,

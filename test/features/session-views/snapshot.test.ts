@@ -4,9 +4,18 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { PromptBlocks } from '../../../features/agent/index.ts'
+import agents from '../../../features/agent/pack.ts'
+import history from '../../../features/history/pack.ts'
+import { Messages } from '../../../features/messages/index.ts'
+import { submitPrompt } from '../../../features/prompts/index.ts'
+import prompts from '../../../features/prompts/pack.ts'
 import { readSnapshot } from '../../../features/session-views/index.ts'
-import { readSession } from '../../../features/sessions/index.ts'
-import { definePack } from '../../../kernel/index.ts'
+import sessionViews from '../../../features/session-views/pack.ts'
+import { createSession, readSession } from '../../../features/sessions/index.ts'
+import sessions from '../../../features/sessions/pack.ts'
+import workspaces from '../../../features/workspaces/pack.ts'
+import { AppError, defineEvent, definePack, PersistenceFailed, Type } from '../../../kernel/index.ts'
+import { startTestKernel } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -85,6 +94,34 @@ test('a result that is on its way to the disk is in the snapshot or comes behind
   const shown = messages.items.filter(item => item.role === 'tool').length
   const told = socket.frames.filter(frame => frame.type === 'tool.result').length
   assert.equal(shown + told, 1)
+})
+
+test('a snapshot whose messages cannot be read while its events are written is refused, and nothing of it fails where nobody listens', async t => {
+  const escaped: unknown[] = []
+  const hear = (error: unknown) => void escaped.push(error)
+  process.on('unhandledRejection', hear)
+  t.after(() => process.off('unhandledRejection', hear))
+  const llm = scriptedLlm('answer')
+  const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({}) })
+  const failing = definePack({
+    name: 'failing',
+    provides: [Messages],
+    setup(ctx) {
+      const emit = ctx.event(noted)
+      ctx.provide(Messages, {
+        page: () => assert.fail('not asked for'),
+        async newest(_history, session_id) {
+          emit({}, { session_id })
+          throw new AppError(PersistenceFailed)
+        }
+      })
+    }
+  })
+  const { call } = await startTestKernel(t, { packs: [workspaces, sessions, history, llm.pack, agents, prompts, sessionViews, failing] })
+  const params = { session_id: (await call(createSession, { body: { metadata: { cwd: await freshDir() } } })).data.id }
+  await call(submitPrompt, { params, body: { content: [{ type: 'text', text: 'go' }] } })
+  assert.equal((await call(readSnapshot, { params })).code, PersistenceFailed.code)
+  assert.deepEqual(escaped, [])
 })
 
 test('who can only read a session of another server has what its events have told, also before it is saved', async t => {
