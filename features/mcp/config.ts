@@ -52,7 +52,7 @@ export function checkConfig(value: unknown, { inferred = false, root = '' }: { i
   if (!transports.some(each => each === given.transport))
     return { problems: [{ path: at('transport'), message: 'must be stdio, http or sse' }] }
   const schema = given.transport === 'stdio' ? StdioConfig : RemoteConfig
-  const known = Object.fromEntries(Object.entries(given).filter(([key]) => key in schema.properties))
+  const known = Object.fromEntries(Object.entries(given).filter(([key]) => Object.hasOwn(schema.properties, key)))
   const found = problems(schema, known, root)
   if (found.length > 0) return { problems: found }
   const config = known as ServerConfig

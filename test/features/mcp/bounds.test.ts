@@ -1,7 +1,7 @@
 /** What is shown of a server's configuration and results, and what is left out. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { redacted } from '../../../features/mcp/config.ts'
+import { checkConfig, redacted } from '../../../features/mcp/config.ts'
 import { effective } from '../../../features/mcp/layers.ts'
 import { resultOf } from '../../../features/mcp/results.ts'
 import { png } from '../../helpers/png.ts'
@@ -15,6 +15,13 @@ test('a configuration that is shown holds neither password nor key, wherever the
   assert.deepEqual(shown, { transport: 'http', url: 'https://example.com/mcp?api_key=***&b=***', headerKeys: ['a', 'x-key'] })
   const local = redacted({ transport: 'stdio', command: 'x', env: { Z: 'hidden', A: 'hidden' } })
   assert.deepEqual(local, { transport: 'stdio', command: 'x', envKeys: ['A', 'Z'] })
+})
+
+test('a key of a configuration that means nothing is dropped, also one that every object has', () => {
+  const given = JSON.parse(
+    '{ "command": "x", "note": "hidden", "constructor": "hidden", "toString": "hidden", "__proto__": { "a": "hidden" } }'
+  )
+  assert.deepEqual(checkConfig(given, { inferred: true }), { config: { transport: 'stdio', command: 'x' } })
 })
 
 test('of two servers of one name the later file counts, and a file before a plugin, whatever their order', () => {
