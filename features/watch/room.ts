@@ -2,7 +2,7 @@
 import type { Connection } from '../../kernel/index.ts'
 import { fsChanged } from './contract.ts'
 import type { FileChange } from './service.ts'
-import { covers } from './watchers.ts'
+import { above, covers } from './watchers.ts'
 
 export interface RoomOptions {
   readonly session_id: string
@@ -110,7 +110,7 @@ export class Room {
   #nearest(connection: Connection, file: string): string | undefined {
     const own = this.#paths.get(connection)
     // From the file upwards: a batch of changes may be long, and so may be the list of what is watched.
-    for (let at = plain(file); own; at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) {
+    for (let at = plain(file); own; at = above(at)) {
       const watched = own.get(at === '' ? '.' : at)
       if (watched && covers({ ...watched, path: at }, plain(file))) return watched.path
       if (at === '') return undefined

@@ -1,7 +1,7 @@
 /** The watched paths of this process, shared by whoever asks; the worker that watches them lives while there are some. */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { WatchTrouble } from './change.ts'
+import { type FileChange, WatchTrouble } from './change.ts'
 import type { FileWatches, WatchListener, WatchRequest } from './service.ts'
 import { isPlain, type PlaceOptions } from './spot.ts'
 import type { FromWatcher, ToWatcher } from './watch-worker.ts'
@@ -27,6 +27,33 @@ export function covers(of: { readonly path: string; readonly recursive: boolean 
   if (of.path === path) return true
   const below = of.path === '' ? path : path.startsWith(`${of.path}/`) ? path.slice(of.path.length + 1) : undefined
   return below !== undefined && (of.recursive || !below.includes('/'))
+}
+
+/** The directory above; that of the root is the root. */
+export const above = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')))
+
+/** What of the changes each one watches. From each path upwards: a batch may be long, and so may be the list of those who watch. */
+export function shares<U extends Pick<User, 'path' | 'recursive'>>(
+  users: Iterable<U>,
+  changes: readonly FileChange[]
+): Map<U, FileChange[]> {
+  const own = new Map<U, FileChange[]>()
+  const byPath = new Map<string, U[]>()
+  for (const user of users) {
+    own.set(user, [])
+    const { path } = user
+    const others = byPath.get(path)
+    if (others) others.push(user)
+    else byPath.set(path, [user])
+  }
+  for (const change of changes) {
+    const path = change.path === '.' ? '' : change.path
+    for (let at = path; ; at = above(at)) {
+      for (const user of byPath.get(at) ?? []) if (covers(user, path)) own.get(user)?.push(change)
+      if (at === '') break
+    }
+  }
+  return own
 }
 
 export class Watchers implements FileWatches {
@@ -160,10 +187,7 @@ export class Watchers implements FileWatches {
         this.#each(watched, ({ listener }) => listener.unknown(message.count))
         break
       case 'changed':
-        this.#each(watched, user => {
-          const own = message.changes.filter(({ path }) => covers(user, path === '.' ? '' : path))
-          if (own.length > 0) user.listener.changed(own)
-        })
+        for (const [user, own] of shares(watched.users, message.changes)) if (own.length > 0) this.#guard(() => user.listener.changed(own))
     }
   }
 

@@ -12,7 +12,7 @@ import type { FileChange } from '../../../features/watch/change.ts'
 import watch from '../../../features/watch/pack.ts'
 import { Room, type WatchedPath } from '../../../features/watch/room.ts'
 import { type WatchListener, type WatchRequest, WatchTrouble } from '../../../features/watch/service.ts'
-import { Watchers } from '../../../features/watch/watchers.ts'
+import { shares, Watchers } from '../../../features/watch/watchers.ts'
 import { WholeWatcher } from '../../../features/watch/whole-watcher.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import type { Connection } from '../../../kernel/index.ts'
@@ -253,6 +253,30 @@ test('who watches many paths has each change found its path without a look at th
   assert.ok(looks <= 3 * 4 * 3, `${looks} looks`)
   t.mock.timers.tick(100)
   assert.deepEqual(told, [{ coalesced_window_ms: 100, changes: [below, beside, deep, top] }])
+})
+
+test('of a batch of changes each of many who watch gets its own without a look at all others', () => {
+  let looks = 0
+  const watching = (path: string, recursive = true) => ({
+    recursive,
+    get path() {
+      looks++
+      return path
+    }
+  })
+  const users = [watching(''), watching('src', false), watching('src'), ...Array.from({ length: 100 }, (_, n) => watching(`src/${n}`))]
+  const change = (path: string) => ({ path, change: 'created', kind: 'file' }) as const
+  const own = shares(users, ['.', 'a', 'src', 'src/7', 'src/7/a', 'src/70/a/b'].map(change))
+  assert.ok(looks <= users.length + 6 * 5 * 3, `${looks} looks`)
+  const told = (at: number) => own.get(users[at]!)?.map(({ path }) => path)
+  assert.deepEqual([0, 1, 2, 10, 73, 74].map(told), [
+    ['.', 'a', 'src', 'src/7', 'src/7/a', 'src/70/a/b'],
+    ['src', 'src/7'],
+    ['src', 'src/7', 'src/7/a', 'src/70/a/b'],
+    ['src/7', 'src/7/a'],
+    ['src/70/a/b'],
+    []
+  ])
 })
 
 test('the environment says how long a window is and how many changes it lists; what is no such number says nothing', async t => {
