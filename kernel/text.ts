@@ -1,4 +1,4 @@
-/** Texts: JSON, cut in whole characters (half of a surrogate pair is none, and strict readers of JSON refuse it), words of a shell, and the word that somebody meant. */
+/** Texts: of JSON, cut in whole characters (strict readers of JSON refuse half a surrogate pair), words of a shell, the word that was meant. */
 
 /** The first `count` UTF-16 units, without half a character at the cut. */
 export function headOf(text: string, count: number): string {
