@@ -100,7 +100,7 @@ export interface StoreParts {
   readonly log: Pick<Logger, 'warn'>
   /** Default: those of Node. */
   readonly files?: FileCalls | undefined
-  readonly fences?: Fences | undefined
+  readonly fences: Fences
 }
 
 /** What texts call a file or directory of the home. */

@@ -22,7 +22,8 @@ export function createStorage(
   options: { readonly files?: FileCalls } = {}
 ): Storage {
   const home = resolve(env.home)
-  const parts: StoreParts = { home, log: env.log, files: options.files, fences: env.fences }
+  const { log, fences = { of: () => undefined } } = env
+  const parts: StoreParts = { home, log, files: options.files, fences }
   const documents = new Documents(parts)
   const logs = new Logs(parts)
   const kv = new KvDatabase(join(home, 'server'), env.log)

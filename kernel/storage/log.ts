@@ -38,7 +38,7 @@ export class Logs {
       flush: 'each',
       handles: openFiles,
       files: options.files,
-      fenceOf: file => options.fences?.of(file),
+      fenceOf: file => options.fences.of(file),
       warn: (file, text, fields) => options.log.warn({ file: nameIn(options, file), ...fields }, `log: ${text}`)
     })
   }

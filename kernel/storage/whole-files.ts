@@ -6,7 +6,7 @@ import { access, open, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { StoreSpec } from '../contract.ts'
-import { type Fence, nameIn, quarantineFile, removeFenced, replaceFenced, type StoreParts, storing } from './fences.ts'
+import { nameIn, quarantineFile, removeFenced, replaceFenced, type StoreParts, storing } from './fences.ts'
 import { ensureDir, fileOf, forReading, heardLater, idsBelow, KeyedQueue, nodeFiles, readIfThere, unlessMissing } from './files.ts'
 import { type Lock, withLock } from './lock.ts'
 import { BlobMissing, type BlobStore, BlobTooLarge, type Codec, codecOf, type DocumentStore } from './ports.ts'
@@ -29,7 +29,7 @@ export class Documents {
   /** The store of a spec in a directory (absolute). Holds nothing open, so it can be thrown away freely. */
   open<V>(spec: StoreSpec, dir: string): DocumentStore<V> {
     const codec = codecOf<V>(spec)
-    const { files } = this.#options
+    const { files, fences } = this.#options
     const place = (id: string) => fileOf(dir, id, '.json')
     return {
       get: async id => {
@@ -46,7 +46,7 @@ export class Documents {
         }
         this.#waiting += text.length
         const put = guarded
-          ? this.#inTurn(file, () => replaceFenced(file, text, this.#fence(file), this.#options))
+          ? this.#inTurn(file, () => replaceFenced(file, text, fences.of(file), this.#options))
           : this.#alone(file, lock => this.#replace(file, text, lock))
         await put.finally(() => {
           this.#waiting -= text.length
@@ -58,7 +58,7 @@ export class Documents {
           const before = await this.#readOrQuarantine(file, codec)
           const next = change(before.value)
           const text = next === undefined ? undefined : codec.encode(next)
-          if (text === undefined) await removeFenced(file, this.#fence(file), files)
+          if (text === undefined) await removeFenced(file, fences.of(file), files)
           else if (text !== before.text) await this.#replace(file, text, lock)
           return next
         })
@@ -68,7 +68,7 @@ export class Documents {
         // Looked up first, so that deleting in a directory that is gone does not make it again for the lock.
         await this.#inTurn(file, async () => {
           if (!(await unlessMissing(access(file).then(() => true)))) return
-          await withLock(`${file}.lock`, () => removeFenced(file, this.#fence(file), files), { files })
+          await withLock(`${file}.lock`, () => removeFenced(file, fences.of(file), files), { files })
         })
       },
       ids: () => storing(this.#options, dir, () => idsBelow(dir, '.json'))
@@ -91,17 +91,13 @@ export class Documents {
 
   /** A process that stood still until its lock was taken over must not put an old value over a newer one. */
   async #replace(file: string, text: string, lock: Lock): Promise<void> {
-    await replaceFenced(file, text, this.#fence(file), { ...this.#options, confirm: () => lock.confirm() })
-  }
-
-  #fence(file: string): Fence | undefined {
-    return this.#options.fences?.of(file)
+    await replaceFenced(file, text, this.#options.fences.of(file), { ...this.#options, confirm: () => lock.confirm() })
   }
 
   async #readOrQuarantine<V>(file: string, codec: Codec<V>): Promise<{ value?: V; text?: string }> {
     const read = await this.#read(file, codec)
     if (read.damaged === undefined) return read
-    const quarantined = await quarantineFile(file, this.#options.files, this.#fence(file))
+    const quarantined = await quarantineFile(file, this.#options.files, this.#options.fences.of(file))
     const moved_to = quarantined && nameIn(this.#options, quarantined)
     this.#options.log.warn({ file: nameIn(this.#options, file), moved_to, reason: read.damaged }, 'damaged document quarantined')
     return {}
@@ -145,7 +141,7 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
           await swept
           const temporary = join(inbox, await temporaryName())
           const confirm = () => ensureDir(dirname(file), files)
-          await replaceFenced(file, bounded(source, maxBytes), options.fences?.of(file), { temporary, confirm, files })
+          await replaceFenced(file, bounded(source, maxBytes), options.fences.of(file), { temporary, confirm, files })
           return await info(file)
         } catch (error) {
           if (source instanceof Readable) source.destroy()
@@ -165,7 +161,7 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
     },
     delete: async id => {
       const file = place(id)
-      await storing(options, file, () => removeFenced(file, options.fences?.of(file), files))
+      await storing(options, file, () => removeFenced(file, options.fences.of(file), files))
     },
     ids: () => idsBelow(dir, '')
   }
