@@ -160,7 +160,7 @@ export function writeBytes(
   const took = (bytes: number) => {
     if (bytes === 0) throw unsaved('the file takes no bytes')
     left -= bytes
-    if (left > 0) rest = without(rest, bytes)
+    if (left > 0) rest = [Buffer.concat(rest).subarray(bytes)] // a full disk takes a part
   }
   if (left > 0 && left <= ThisThread.bytes && thread.isQuick) {
     const taken = thread.run(() => files.writeNow?.(handle, rest))
@@ -170,15 +170,6 @@ export function writeBytes(
     while (left > 0) took((await handle.writev([...rest])).bytesWritten)
   }
   return left > 0 ? write() : undefined
-}
-
-/** What follows the bytes that were taken. */
-function without(parts: readonly Uint8Array[], bytes: number): readonly Uint8Array[] {
-  const rest = [...parts]
-  let left = bytes
-  while (rest[0] && rest[0].length <= left) left -= rest.shift()?.length ?? 0
-  if (rest[0] && left > 0) rest[0] = rest[0].subarray(left)
-  return rest
 }
 
 /** What a crash left there goes: it may have been made with other rights. */
