@@ -189,13 +189,8 @@ export class HeldLock {
   }
 
   #retry(ms: number): void {
-    setTimeout(async () => {
-      try {
-        await this.#remove()
-      } catch {
-        this.#retry(Math.min(ms * 2, releaseRetryMs)) // still out of descriptors, or the disk is away
-      }
-    }, ms).unref()
+    const later = () => this.#retry(Math.min(ms * 2, releaseRetryMs)) // still out of descriptors, or the disk is away
+    setTimeout(() => this.#remove().catch(later), ms).unref()
   }
 
   /** Someone may have removed the file by hand, or taken over, and another process may hold the path by now. */

@@ -107,7 +107,10 @@ function ask<T>(
     throw error
   } finally {
     // What one directory costs, others may cost, too: each has to show anew that it is quick before anybody waits for it here.
-    if (!answered(path, near, began)) forgetQuick(path)
+    if (!answered(path, near, began)) {
+      quick.clear()
+      quick.set(path, never)
+    }
   }
 }
 
@@ -140,11 +143,6 @@ function answered(path: string, near: string, began: number): boolean {
     quick.delete(oldest)
   }
   return isQuick
-}
-
-function forgetQuick(path: string): void {
-  quick.clear()
-  quick.set(path, never)
 }
 
 const longestSlowMs = 600_000
