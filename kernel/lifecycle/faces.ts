@@ -81,11 +81,8 @@ export class PointTable {
   }
 
   #point(id: string): Point {
-    let point = this.#points.get(id)
-    if (!point) {
-      point = { entries: [], away: [], listeners: new Set() }
-      this.#points.set(id, point)
-    }
+    const point = this.#points.get(id) ?? { entries: [], away: [], listeners: new Set() }
+    this.#points.set(id, point)
     return point
   }
 

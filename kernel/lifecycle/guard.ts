@@ -152,9 +152,7 @@ export class Guard {
   }
 
   #account(pack: string): Account {
-    const known = this.#accounts.get(pack)
-    if (known) return known
-    const account = { faults: undefined, recent: [], ms: 0, calls: 0, slow: undefined }
+    const account = this.#accounts.get(pack) ?? { faults: undefined, recent: [], ms: 0, calls: 0, slow: undefined }
     this.#accounts.set(pack, account)
     return account
   }

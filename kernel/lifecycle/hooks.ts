@@ -229,7 +229,7 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, owner: T
   }
   const limitMs = !ours ? Number.POSITIVE_INFINITY : notify ? notifyMs : answerMs // a pack bounds the calls of its own hooks
   const ended = async (error: unknown): Promise<unknown> => (notify ? guard.report(pack, what, error) : failed(error))
-  const later = (args: never[]): Promise<unknown> => {
+  const later = (...args: never[]): Promise<unknown> => {
     if (!tap.live) {
       const error = tap.away()
       return error ? Promise.reject(error) : silence
@@ -241,7 +241,7 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, owner: T
       return ended(error)
     }
   }
-  const atOnce = (args: never[]) => {
+  const atOnce = (...args: never[]) => {
     if (!tap.live) return undefined
     if (notify) return guard.tell(pack, what, fn, ...args)
     try {
@@ -250,9 +250,9 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, owner: T
       return failed(error)
     }
   }
-  const run = isAsync ? (...args: never[]) => later(args) : (...args: never[]) => atOnce(args)
+  const run = isAsync ? later : atOnce
   owned.set(run, tap)
-  const tapOptions = { name: options.name ?? pack, ...(options.stage === undefined ? {} : { stage: options.stage }) }
+  const tapOptions = { name: options.name ?? pack, stage: options.stage ?? 0 }
   if (isAsync) hook.tapPromise(tapOptions, run)
   else hook.tap(tapOptions, run)
   tapped.add(hook)

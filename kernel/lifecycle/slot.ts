@@ -50,9 +50,7 @@ export class Hosts {
   }
 
   of(slot: AnySlot): SlotFacts {
-    const known = this.#slots.get(slot)
-    if (known) return known
-    const facts = { owner: undefined, withdrawn: false, hosts: new Set<SlotHost>() }
+    const facts = this.#slots.get(slot) ?? { owner: undefined, withdrawn: false, hosts: new Set<SlotHost>() }
     this.#slots.set(slot, facts)
     return facts
   }
