@@ -117,9 +117,5 @@ export function redactText(given: string, isProse = false): string {
 }
 
 function apply(list: readonly Rule[], line: string): string {
-  let result = line
-  for (const [pattern, replacement] of list) {
-    result = typeof replacement === 'string' ? result.replace(pattern, replacement) : result.replace(pattern, replacement)
-  }
-  return result
+  return list.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement as string), line) // or a function
 }

@@ -213,10 +213,8 @@ export class HeldLock {
 /** Whatever the file says, this process does not have that lock. */
 function countsAsFree(nonce: string): void {
   givenBack.add(nonce)
-  for (const oldest of givenBack) {
-    if (givenBack.size <= maxGivenBack) return
-    givenBack.delete(oldest)
-  }
+  const [oldest = ''] = givenBack
+  if (givenBack.size > maxGivenBack) givenBack.delete(oldest)
 }
 
 async function beat(): Promise<void> {

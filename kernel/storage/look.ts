@@ -138,10 +138,8 @@ function answered(path: string, near: string, began: number): boolean {
   if (!isQuick) quick.set(path, never)
   else if (quick.get(path) === never) quick.delete(path)
   if (isQuick) quick.set(near, now)
-  for (const oldest of quick.keys()) {
-    if (quick.size <= remembered) break
-    quick.delete(oldest)
-  }
+  const [oldest = ''] = quick.keys()
+  if (quick.size > remembered) quick.delete(oldest)
   return isQuick
 }
 
