@@ -82,7 +82,7 @@ export interface KernelInfo {
   declarations(): Declarations
   /** Where the server listens; undefined before it does. */
   address(): { readonly host: string; readonly port: number } | undefined
-  /** Asks a route in this process, without a socket; see `Kernel.inject`. */
+  /** See `Kernel.inject`. */
   readonly inject: Inject
   /** Begins a graceful shutdown and returns at once. */
   shutdown(): void
@@ -124,7 +124,10 @@ export interface PackChange {
  */
 export interface PackControl {
   list(): readonly PackReport[]
-  /** See `Kernel`. Throws a DeveloperError, having changed nothing: `pack_unknown`, `pack_there`. */
+  /**
+   * While requests, sockets and turns go on; packs that do not need each other side by side. All of it or, when a part is refused, nothing:
+   * throws a DeveloperError (`pack_unknown`, `pack_there`).
+   */
   change(change: PackChange): Promise<void>
   /** Other deployment options for a pack, from its next activation on; undefined for none. */
   configure(name: string, options: unknown): void

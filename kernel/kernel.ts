@@ -177,10 +177,7 @@ export class Kernel {
     return this.hub.clients.connect(client)
   }
 
-  /**
-   * Packs go, are swapped and come as one change, while requests, sockets and turns go on: those that do not need each other side by side.
-   * All of it or, when a part is refused, nothing.
-   */
+  /** See `PackControl.change`. */
   change(change: PackChange): Promise<void> {
     return this.#lifecycle.change(change)
   }
@@ -200,10 +197,7 @@ export class Kernel {
     return this.change({ reload: [pack] })
   }
 
-  /**
-   * Asks a route in this process, without a socket: the same routing, checks, hooks, handler and envelope as over HTTP, as `principal`
-   * (default: this process, with every scope). Never rejects for what the route answers; rejects when `signal` ended it first.
-   */
+  /** See `Inject`: the same routing, checks, hooks, handler and envelope as over HTTP. Rejects when `signal` ended it first. */
   readonly inject: Inject = (route, ...[input]) => this.#http.inject(route, (input ?? {}) as InjectInput)
 
   /** The route that answers this path now. */
