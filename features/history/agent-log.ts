@@ -2,7 +2,7 @@
  * The journal of one agent: appended records, taken into every state at once, acknowledged when on disk, then told. A checkpoint among the
  * records now and then keeps opening short; when the disk refuses, all states are read back from it.
  */
-import { type Logger, type LogPositions, yieldToLoop } from '../../kernel/index.ts'
+import { type Logger, type LogPositions, nextPass, yieldToLoop } from '../../kernel/index.ts'
 import { busyElsewhere } from '../sessions/index.ts'
 import { logId, protocolVersion, type WireLog } from './contract.ts'
 import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
@@ -90,10 +90,12 @@ export class AgentLog {
     const { told: mark, events } = await this.#load()
     this.#telling = new Telling(this.#ports.given, this.#ports.written, mark)
     if (this.#ports.writable && events.length === 0 && this.#end - this.#checkpointAt >= longReadBytes) {
+      await nextPass() // it is large, and written in one go
       this.write([]).then(
         written => written.tell(),
         err => this.#ports.logger.error({ err }, 'a checkpoint could not be written')
       )
+      await nextPass()
     }
     return { after: mark, events }
   }
@@ -158,18 +160,17 @@ export class AgentLog {
     const read = this.certain()
     if (read) await read // else the states change at once
     const head = this.#head()
-    const batch: HistoryRecord[] = []
-    const drafts: (readonly EventDraft[])[] = []
-    for (const record of [...head, ...records]) {
-      const stamped = this.#stamped(record)
-      batch.push(stamped)
-      drafts.push(this.#draft(stamped, this.#states.first))
-      this.#states.take(stamped)
-    }
+    const batch = this.#stamped([...head, ...records])
+    // Before they change the states: a checkpoint among them holds those that came before.
+    const write = this.#ports.log.append(logId, ...(batch as { type: string }[]))
+    const drafts = batch.map(record => {
+      const draft = this.#draft(record, this.#states.first)
+      this.#states.take(record)
+      return draft
+    })
     const telling = this.#telling.begin()
     const turn = this.#order.begin()
     this.#states.writing(batch)
-    const write = this.#ports.log.append(logId, ...(batch as { type: string }[]))
     this.#writes.add(write)
     let places: LogPositions
     try {
@@ -232,12 +233,16 @@ export class AgentLog {
     }
   }
 
-  #stamped(record: HistoryRecord): HistoryRecord {
-    const now = this.#ports.now().getTime()
-    if (!isMessage(record)) return { time: now, ...record }
-    const last = this.#ports.lastMessage()
-    // Clients sort messages by their time.
-    return { time: Math.max(now, last.time + 1), ...record, number: last.number + 1 }
+  #stamped(records: readonly HistoryRecord[]): HistoryRecord[] {
+    let last = this.#ports.lastMessage()
+    return records.map(record => {
+      const now = this.#ports.now().getTime()
+      if (!isMessage(record)) return { time: now, ...record }
+      // Clients sort messages by their time.
+      const stamped = { time: Math.max(now, last.time + 1), ...record, number: last.number + 1 }
+      last = { number: stamped.number, time: Math.max(last.time, stamped.time) }
+      return stamped
+    })
   }
 
   #draft(record: HistoryRecord, before: unknown): readonly EventDraft[] {

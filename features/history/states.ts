@@ -93,13 +93,12 @@ export class States {
     this.#unwritten = this.#unwritten.filter(each => each !== batch)
   }
 
-  /** All states as a checkpoint holds them, by name. */
+  /** All states as a checkpoint holds them, by name: as they are until the next record is taken in. */
   save(): Record<string, Saved> {
     const states: Record<string, Saved> = Object.fromEntries(this.#saved)
     for (const { spec, from, value } of this.#live.values()) {
       const saved = from ? undefined : spec.save ? spec.save(value) : value
-      // A copy: the records that follow in the same write change the states.
-      if (saved !== undefined) states[spec.name] = { version: spec.version, at: this.#ports.end(), value: structuredClone(saved) }
+      if (saved !== undefined) states[spec.name] = { version: spec.version, at: this.#ports.end(), value: saved }
     }
     return states
   }

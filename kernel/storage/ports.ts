@@ -92,7 +92,7 @@ export interface LogRange {
 export interface LogStore<V> {
   /**
    * Resolves, when the records are on disk, to where each of them is; concurrent appends share one write (group commit). Order is the
-   * call order. Without records it makes nothing and tells the end.
+   * call order, and records are written as they are at the call. Without records it makes nothing and tells the end.
    */
   append(id: string, ...records: V[]): Promise<LogPositions>
   read(id: string): Promise<V[]>

@@ -163,6 +163,14 @@ function logSuite(name: string, open: Open<LogStore<Item>>): void {
     assert.equal(read[201]?.note, 'two\nlines')
   })
 
+  it('records are written as they are at the call', async (_t, { store }) => {
+    const record = { n: 0 }
+    const appended = store.append('a', record)
+    record.n = 1
+    await appended
+    assert.deepEqual(numbers(await store.read('a')), [0])
+  })
+
   it('reading sees everything appended before it, without waiting for the append', async (_t, { store }) => {
     const appended = store.append('a', { n: 0 })
     assert.deepEqual(numbers(await store.read('a')), [0])

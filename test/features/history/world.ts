@@ -51,7 +51,8 @@ export class World {
     this.history = await openHistory(
       {
         ...log,
-        append: (id, ...records) => {
+        append: (id, ...given) => {
+          const records = structuredClone(given)
           // One after the other, as a file takes them.
           const write = before.then(async () => {
             await new Promise(setImmediate)
