@@ -118,7 +118,7 @@ export class Lifecycle {
   withdrawService(unit: Unit, id: string): Promise<void> {
     return this.#exclusive(async () => {
       if (unit.state !== 'Active' || !unit.provided.has(id)) return
-      for (const one of this.#needs.dependents(unit, [id])) await this.#deactivate(one)
+      for (const one of this.#needs.dependents([unit], [id])) await this.#deactivate(one)
       unit.provided.delete(id)
       this.#parts.services.delete(id)
       await this.#settle()
@@ -289,14 +289,17 @@ export class Lifecycle {
   /** Unloads units and everything that needs what they provide: each when those are gone that use it, side by side otherwise. */
   async #withdraw(...units: readonly Unit[]): Promise<void> {
     const active = units.filter(unit => unit.state === 'Active')
-    const leaving = new Set(active.flatMap(unit => [unit, ...this.#needs.dependents(unit, [...unit.provided.keys()])]))
-    const gone = new Map<Unit, Promise<void>>()
+    const services = active.flatMap(unit => [...unit.provided.keys()])
+    const leaving = new Set([...active, ...this.#needs.dependents(active, services)])
+    const gone: Promise<void>[] = []
+    const users = new Map<string, Promise<void>[]>() // by service: they are gone
     for (const unit of [...leaving].sort((a, b) => b.activated - a.activated)) {
-      const ids = [...unit.provided.keys()]
-      const first = [...gone].filter(([other]) => other.uses().some(id => ids.includes(id))).map(([, left]) => left)
-      gone.set(unit, first.length === 0 ? this.#deactivate(unit) : Promise.all(first).then(() => this.#deactivate(unit)))
+      const first = [...unit.provided.keys()].flatMap(id => users.get(id) ?? [])
+      const left = first.length === 0 ? this.#deactivate(unit) : Promise.all(first).then(() => this.#deactivate(unit))
+      for (const id of unit.uses()) users.set(id, [...(users.get(id) ?? []), left])
+      gone.push(left)
     }
-    await Promise.all(gone.values())
+    await Promise.all(gone)
   }
 
   async #deactivate(unit: Unit): Promise<void> {

@@ -43,14 +43,14 @@ export class Needs {
     return others.some(one => one.state === 'Activating' && one.declares().some(id => wanted.includes(id)))
   }
 
-  /** Active packs that need these services of a unit, directly or through others, those that were activated last first. */
-  dependents(unit: Unit, services: readonly string[]): Unit[] {
+  /** Active packs beside these units that need services of theirs, directly or through others, those that were activated last first. */
+  dependents(units: readonly Unit[], services: readonly string[]): Unit[] {
     const ids = new Set(services)
     const leaving = new Set<Unit>()
     for (let grown = true; grown; ) {
       grown = false
       for (const other of this.#units) {
-        if (other.state !== 'Active' || other === unit || leaving.has(other) || !other.needs().some(id => ids.has(id))) continue
+        if (other.state !== 'Active' || units.includes(other) || leaving.has(other) || !other.needs().some(id => ids.has(id))) continue
         leaving.add(other)
         for (const id of other.provided.keys()) ids.add(id)
         grown = true
