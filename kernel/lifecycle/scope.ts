@@ -7,7 +7,7 @@ import { setMaxListeners } from 'node:events'
 import { constants } from 'node:os'
 import { type AppError, developerError } from '../errors.ts'
 import type { Guard } from './guard.ts'
-import { late, longestMs, waitAtMost } from './wait.ts'
+import { isPromise, late, longestMs, waitAtMost } from './wait.ts'
 
 /** A signal that is made when somebody asks for it: most are never asked for. */
 export class LazySignal {
@@ -120,8 +120,10 @@ export class Scope {
     for (const undo of [...this.#undos].reverse()) {
       this.#undos.delete(undo)
       try {
+        const answer = undo()
+        if (!isPromise(answer)) continue
         const ms = Math.max(leastMs, end - performance.now())
-        if ((await waitAtMost(Promise.resolve(undo()), ms)) === late) errors.push(developerError('callback_late', limitMs))
+        if ((await waitAtMost(Promise.resolve(answer), ms)) === late) errors.push(developerError('callback_late', limitMs))
       } catch (error) {
         errors.push(error)
       }
