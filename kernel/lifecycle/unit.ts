@@ -213,7 +213,10 @@ export class Registry {
   assertFree(candidate: Registrations): void {
     const claims = candidate.claims()
     const others = this.#active.filter(entry => entry !== candidate).map(entry => entry.claims())
-    for (const taken of [this.#kernel, ...others]) for (const claim of claims.values()) assertBoth(claim, taken)
+    for (const taken of [this.#kernel, ...others]) {
+      const [few, many] = taken.size < claims.size ? [taken, claims] : [claims, taken] // every pack is held against every other one
+      for (const key of few.keys()) if (many.has(key)) assertBoth(claims.get(key) as Claim, taken)
+    }
   }
 
   /** A pack goes, and may come back: until then its routes and frames answer that it is away (`Activity.absence`). */
