@@ -14,6 +14,7 @@ import type { FlagValues } from './flags.ts'
 import { assertHome } from './home-access.ts'
 import type { Io } from './io.ts'
 import { kernelOptions } from './kernel-options.ts'
+import { nearFetch } from './near-fetch.ts'
 import { blankEnvironment } from './own-environment.ts'
 
 /** A server and a client of it. */
@@ -31,7 +32,7 @@ export function urlOf({ host, port }: Pick<Instance, 'host' | 'port'>): string {
 
 /** A client of a server of the home; the token is read when it is needed, because it may be replaced. */
 function clientAt(home: string, url: string): Client {
-  return createClient({ url, token: () => readToken(home) ?? '', client_id: 'svc-code-cli' })
+  return createClient({ url, token: () => readToken(home) ?? '', client_id: 'svc-code-cli', fetch: nearFetch })
 }
 
 export function reach(home: string, instance: Instance): Reached {
