@@ -43,11 +43,11 @@ export function createJournals(env: EngineEnvironment, options: FileJournalsOpti
     async open(id, fence) {
       const path = await pathOf(id)
       // Whoever had the session may still write to the file that it has open.
-      if (fence?.overtaken && fences.get(path) !== fence)
-        await unlessMissing(replaceFile(path, createReadStream(path), { unserialised: true }))
+      const isShared = fence?.overtaken && fences.get(path) !== fence
+      const own = async () => isShared && (await unlessMissing(replaceFile(path, createReadStream(path), { unserialised: true })))
       if (fence) fences.set(path, fence)
       else fences.delete(path)
-      return JournalFile.open(env, path, lines, () => {
+      return JournalFile.open(env, path, lines, own, () => {
         if (fences.get(path) === fence) fences.delete(path) // whoever opens it next has a lease of its own
       })
     },

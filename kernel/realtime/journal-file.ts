@@ -63,11 +63,18 @@ export class JournalFile implements Journal {
     this.#header = this.#newHeader()
   }
 
-  /** See `Journals.open`. `onClosed`: everything is written, and it was let go. */
-  static async open(env: EngineEnvironment, path: string, lines: LineFiles, onClosed: () => void): Promise<JournalFile> {
+  /** See `Journals.open`. `own`: makes the file this process's alone. `onClosed`: everything is written, and it was let go. */
+  static async open(
+    env: EngineEnvironment,
+    path: string,
+    lines: LineFiles,
+    own: () => Promise<unknown>,
+    onClosed: () => void
+  ): Promise<JournalFile> {
     const journal = new JournalFile(env, path, lines)
     journal.#onClosed = onClosed
     const open = async () => {
+      await own()
       if (!(await journal.#load())) await journal.#create()
     }
     try {

@@ -1,5 +1,7 @@
 /** A session that a client follows at another server comes here: what reaches everyone comes once. */
 import assert from 'node:assert/strict'
+import { mkdir, rename } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { defineEvent, LeaseLost, type Remote, type SharedEvent, Type } from '../../kernel/index.ts'
 import { startHub } from '../helpers/hub.ts'
@@ -69,4 +71,28 @@ test('what is said of a session under a lease that was lost nobody hears, and no
     client.frames.flatMap(({ type, seq }) => (type === noted.type ? [seq] : [])),
     [1]
   )
+})
+
+test('a journal that the disk does not let a taker have for itself costs the session nothing but what was on record', async t => {
+  const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({}) })
+  const { hub, dir, connect } = await startHub(t)
+  const path = join(dir, 's1.jsonl')
+  const fence = { check: () => undefined, look: async () => undefined, temporary: async () => join(dir, 'new~'), overtaken: true }
+  const before = await hub.takeOver('s1', fence)
+  hub.emit(noted, {}, 's1')
+  await hub.close('s1')
+  await rename(path, join(dir, 'kept'))
+  await mkdir(path)
+
+  const refused = await hub.takeOver('s1', fence)
+
+  assert.notEqual(refused.epoch, before.epoch)
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  hub.emit(noted, {}, 's1')
+  assert.equal((await client.next(noted.type)).seq, 1)
+  await hub.close('s1')
+  await rename(path, join(dir, 'other'))
+  await rename(join(dir, 'kept'), path)
+  assert.deepEqual(await hub.takeOver('s1', fence), { seq: 1, epoch: before.epoch })
 })
