@@ -175,7 +175,7 @@ export class Stream {
             continue
           }
           this.#env.log.error({ err, stream: this.id }, 'events could not be journaled; they are live only')
-          await journal.abandon(this.#seq)
+          await this.#abandon(journal)
         }
       }
       // In shares of the event loop: after a slow write a batch can be long, and each frame goes to many sockets.
@@ -220,11 +220,20 @@ export class Stream {
       await journal.skip(seq)
     } catch (err) {
       this.#env.log.error({ err, stream: this.id }, 'a gap could not be journaled; the journal begins anew')
-      await journal.abandon(this.#seq)
+      await this.#abandon(journal)
       this.#handOverOld(journal)
     }
     this.delivered = Math.max(this.delivered, seq)
     this.#table.missed(this.id, { seq: this.delivered, epoch: journal.epoch })
+  }
+
+  /** An engine that cannot even do that costs the stream its journal, and not its life. */
+  async #abandon(journal: Journal): Promise<void> {
+    try {
+      await journal.abandon(this.#seq)
+    } catch (err) {
+      this.#env.log.error({ err, stream: this.id }, 'a journal could not be given up')
+    }
   }
 
   #handOver(frame: EventFrame): void {
@@ -302,7 +311,7 @@ export class StreamTable {
         return journal
       })
     }
-    await this.#closing.get(id)
+    await this.#closed(id)
     return isStreamId(id) ? await this.#journals.find(id) : undefined
   }
 
@@ -334,9 +343,19 @@ export class StreamTable {
   }
 
   async closeAll(): Promise<void> {
-    while (this.#streams.size > 0) await Promise.all([...this.#streams.keys()].map(id => this.close(id)))
-    await Promise.all(this.#closing.values())
+    while (this.#streams.size > 0) await Promise.all([...this.#streams.keys()].map(id => this.#end(id)))
+    await Promise.allSettled(this.#closing.values())
     await this.#journals.close()
+  }
+
+  /** Closes a stream when nobody waits for that. */
+  async #end(id: string): Promise<void> {
+    await this.close(id).catch(err => this.#env.log.error({ err, stream: id }, 'a journal could not be closed'))
+  }
+
+  /** How the stream before has ended was told to whoever ended it. */
+  async #closed(id: string): Promise<void> {
+    await this.#closing.get(id)?.catch(() => undefined)
   }
 
   /** Closes a stream that only late events or subscribers had opened, once it is idle. */
@@ -344,13 +363,49 @@ export class StreamTable {
     if (!stream) return
     const { id } = stream
     if (stream.kept || stream.users > 0 || !stream.idle || this.#streams.get(id) !== stream) return
-    if (this.fanout.subscribers(id) === 0) void this.close(id)
+    if (this.fanout.subscribers(id) === 0) void this.#end(id)
   }
 
+  /** Never rejects, whatever the engine does. */
   async openJournal(id: string): Promise<Journal> {
-    await this.#closing.get(id)
-    return await this.#journals.open(id, this.fences.get(id))
+    await this.#closed(id)
+    try {
+      return await this.#journals.open(id, this.fences.get(id))
+    } catch (err) {
+      this.#env.log.error({ err, stream: id }, 'a journal could not be opened; events are live only until the stream is opened anew')
+      return new NoJournal(`ep_${this.#env.newId()}`)
+    }
   }
+}
+
+/** In place of one that cannot be had: it gives every number up. */
+class NoJournal implements Journal {
+  readonly epoch: string
+  seq = 0
+
+  constructor(epoch: string) {
+    this.epoch = epoch
+  }
+
+  get first(): number {
+    return this.seq + 1
+  }
+
+  async *lines(): AsyncGenerator<readonly Buffer[]> {}
+
+  async append(lines: readonly Uint8Array[]): Promise<void> {
+    this.seq += lines.length
+  }
+
+  async skip(seq: number): Promise<void> {
+    this.seq = seq
+  }
+
+  async abandon(seq: number): Promise<void> {
+    this.seq = seq
+  }
+
+  async close(): Promise<void> {}
 }
 
 /** Ids become file names, so only safe ones exist. */

@@ -8,7 +8,7 @@ import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
 import type { Frame } from '../../kernel/testing.ts'
 import { startHub } from '../helpers/hub.ts'
 import { latch } from '../helpers/latch.ts'
-import { journalsOf, MemoryJournal } from '../helpers/memory-journals.ts'
+import { journalsOf, MemoryJournal, memoryJournals } from '../helpers/memory-journals.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
 const typed = defineEvent({
@@ -321,4 +321,58 @@ test('a pack that subscribes a client again without a filter keeps the one of be
   for (const subject of ['main', 'agent-1']) hub.emit(noted, { text: subject }, { session_id: 's1', subject })
   await client.next(frame => frame.payload?.text === 'agent-1')
   assert.ok(!client.frames.some(frame => frame.payload?.text === 'main'))
+})
+
+test('an engine whose journals cannot be opened, given up or closed costs events their record: clients get them, and nobody waits for ever', async t => {
+  class Bad extends MemoryJournal {
+    override append = () => Promise.reject(new Error('append: boom'))
+    override abandon = () => Promise.reject(new Error('abandon: boom'))
+    override close = () => Promise.reject(new Error('close: boom'))
+  }
+  let opens = false
+  let isClosed = false
+  const engine = memoryJournals()
+  const journals: Journals = {
+    ...engine,
+    open: async id => (id !== 's1' ? await engine.open(id) : opens ? new Bad() : Promise.reject(new Error('open: boom'))),
+    close: async () => {
+      isClosed = true
+    }
+  }
+  const { hub, connect } = await startHub(t, { journals })
+  const client = await connect()
+  const heard = async (text: string) => {
+    await client.request('subscribe', { session_ids: ['s1'] })
+    hub.emit(noted, { text }, 's1')
+    await hub.flushed('s1')
+    await client.next(frame => frame.payload?.text === text)
+    await client.request('unsubscribe', { session_ids: ['s1'] })
+  }
+  await heard('not opened')
+  opens = true
+  await heard('not given up')
+  await heard('not closed')
+  await hub.open('s1')
+  await hub.stop()
+  assert.ok(isClosed, 'the engine is closed all the same')
+})
+
+test('a session whose journal could not be deleted can be opened all the same', async t => {
+  const begun = latch()
+  const end = latch()
+  const journals: Journals = {
+    ...memoryJournals(),
+    remove: async () => {
+      begun.open()
+      await end.opened
+      throw new Error('boom')
+    }
+  }
+  const { hub } = await startHub(t, { journals })
+  const removed = hub.remove('s1')
+  await begun.opened
+  const opened = hub.open('s1')
+  end.open()
+  await assert.rejects(removed, /boom/)
+  assert.equal((await opened).seq, 0)
 })
