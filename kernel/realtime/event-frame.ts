@@ -102,9 +102,9 @@ export function draftEvent(
 const frameBytes = 512
 
 export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {
-  const { spec, session_id, subject, only, text, foreign = false } = draft
-  const size = text.length + frameBytes
+  const { spec, session_id, subject, only, foreign = false } = draft
   const line = frameLine(draft, seq, epoch)
+  const size = line.length + frameBytes
   return { spec, session_id, subject, only, foreign, seq, epoch, size, line, wire: line.subarray(0, line.length - 1) }
 }
 

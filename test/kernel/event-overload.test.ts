@@ -108,3 +108,12 @@ test('a flood within the bound reaches a reader whole and in order', async t => 
   await client.next(frame => frame.seq === 5000)
   assert.deepEqual(numbers(client.frames), range(1, 5000))
 })
+
+test('what waits is counted in bytes, however many of them a character takes', async t => {
+  const { hub } = await startHub(t)
+  await hub.open('s1')
+  for (let n = 0; n < 100; n++) hub.emit(noted, { text: '\u754c'.repeat(1000) }, 's1')
+  assert.ok(hub.facts().waiting_bytes >= 100 * 3000, `${hub.facts().waiting_bytes} bytes`)
+  await hub.flushed('s1')
+  assert.equal(hub.facts().waiting_bytes, 0)
+})
