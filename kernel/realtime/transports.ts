@@ -269,7 +269,11 @@ export class LocalTransport extends EventEmitter implements Transport {
     this.#over = true
     this.resume()
     this.emit('close')
-    this.#client.closed?.(code, reason)
+    try {
+      this.#client.closed?.(code, reason)
+    } catch (err) {
+      this.#log.warn({ err }, 'a client in this process failed at its end')
+    }
   }
 
   async #give(bytes: Buffer, binary: boolean): Promise<void> {

@@ -144,6 +144,20 @@ test('a client in this process that fails loses its connection, and the stop end
   assert.throws(() => kernel.connect(client), /stopping/)
 })
 
+test('a client in this process that fails when it is told of its end hurts nobody: it is logged', async t => {
+  const lines: string[] = []
+  const log = { to: { write: (line: string) => void lines.push(line) } }
+  const { kernel, stop } = await startTestKernel(t, { packs: [], log })
+  kernel.connect({
+    message: () => undefined,
+    closed() {
+      throw new Error('a bug')
+    }
+  })
+  await stop()
+  assert.ok(lines.some(line => line.includes('failed at its end') && line.includes('a bug')))
+})
+
 test('connections of a principal can be ended, others stay', async t => {
   const { kernel, connect } = await scene(t)
   const guest = new Recorder({ id: 'guest', kind: 'in-process', scopes: 'all' })
