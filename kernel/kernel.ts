@@ -142,6 +142,7 @@ export class Kernel {
 
   /** Activates the packs and begins to listen. Rejects with one error when a required pack is not active. */
   async start(): Promise<Address> {
+    if (this.#stopping) throw developerError('server_stopping')
     const starting = this.#start()
     this.#starting = starting.catch(() => undefined) // `stop` only waits for its end; the failure is thrown here
     try {

@@ -604,6 +604,12 @@ test('a throwing tap or clean-up is reported and stops nobody', async t => {
   assert.deepEqual(states(kernel.features()), { clock: 'Active' })
 })
 
+test('a server that was stopped is not started any more: nobody could stop it again', async t => {
+  const { kernel, stop } = await startTestKernel(t, { packs: [] })
+  await stop()
+  await assert.rejects(kernel.start(), { code: 'server_stopping' })
+})
+
 test('two packs of one name are refused before anything starts', async t => {
   const { home } = await startTestKernel(t, { packs: [] })
   await assert.rejects(createKernel({ home, packs: [clock, clock] }), /two packs named 'clock'/)
