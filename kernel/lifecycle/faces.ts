@@ -201,7 +201,7 @@ export function heardServices(pack: string, guard: Guard, scope: Scope, awaitMs:
         const run = () => fn.apply(self, args)
         return kind === 'notify' ? guard.tell(pack, what, run) : guard.settle(pack, what, run, awaitMs)
       }
-    const own = (undo: unknown) => scope.ownUndo(undo as () => void)
+    const own = (undo: unknown) => scope.ownUndo(() => guard.settle(pack, `undo of the ${what}`, undo as () => void, awaitMs))
     const run: Fn = (...args) => {
       if (scope.closed) throw developerError('pack_inactive', pack)
       const given = args.at(-1)

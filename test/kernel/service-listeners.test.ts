@@ -144,6 +144,21 @@ test('listeners of a service leave with the pack that handed them in, or by thei
   assert.equal(kept?.bells.count, 0)
 })
 
+test('an undo of a listener that fails is put down to the pack that called it, and ends nothing else', async t => {
+  class Stuck extends Tower {
+    override onRing = () => boom
+  }
+  const undos: (() => void)[] = []
+  const guest = definePack({
+    name: 'guest',
+    needs: { bells: Bells },
+    setup: (_ctx, { bells }) => void undos.push(bells.onRing(() => undefined))
+  })
+  const { kernel } = await startTestKernel(t, { packs: [provider(new Stuck()), guest] })
+  for (const undo of undos) undo()
+  assert.equal(kernel.features().find(({ name }) => name === 'guest')?.meta.faults?.last, 'undo of the listener of bells.onRing: boom')
+})
+
 test('what is no listener is refused where it is handed in', async t => {
   const odd = definePack({
     name: 'odd',
