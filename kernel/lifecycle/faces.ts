@@ -134,7 +134,7 @@ export function guardedItems(accounts: Accounts, answerMs: number) {
       }
       try {
         const answer = accounts.onAccountOf(pack, what, () => fn.apply(item, args))
-        return answer instanceof Promise ? inTime(answer, answerMs).catch(failed) : answer
+        return isPromise(answer) ? inTime(Promise.resolve(answer), answerMs).catch(failed) : answer
       } catch (error) {
         return failed(error)
       }

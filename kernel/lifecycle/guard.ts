@@ -2,7 +2,7 @@
 import { developerError } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { refusedByDisk } from '../storage/refusals.ts'
-import { late, waitAtMost } from './wait.ts'
+import { isPromise, late, waitAtMost } from './wait.ts'
 
 /** Faults of one pack since it was activated, shown in `meta.features`. */
 export interface Faults {
@@ -86,7 +86,7 @@ export class Guard {
   tell<A extends unknown[]>(pack: string, what: string, run: (...args: A) => unknown, ...args: A): void {
     try {
       const answer = this.run(pack, what, () => run(...args))
-      if (answer instanceof Promise) answer.catch((error: unknown) => this.report(pack, what, error))
+      if (isPromise(answer)) Promise.resolve(answer).catch((error: unknown) => this.report(pack, what, error))
     } catch (error) {
       this.report(pack, what, error)
     }

@@ -39,7 +39,9 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
     const abort = () => reject(signal.reason)
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
-    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    void Promise.resolve(work) // one of another library may answer nothing to `then`
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', abort))
   })
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { constants } from 'node:os'
 import { test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import { defineEvent, defineFrame, definePack, defineRoute, extensionPoint, Type } from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
@@ -79,6 +80,28 @@ test('the promise of an asynchronous listener or tap that is refused is put down
   say()
   await new Promise(setImmediate)
   assert.deepEqual(kernel.features()[0]?.meta.faults, { count: 2, last: 'listener of event.happened: later' })
+})
+
+test('promises of other libraries and realms are waited for, and their rejections heard', async t => {
+  const asked = defineRoute({ method: 'GET', path: '/api/v1/asked', summary: 'Ask', data: Type.Object({ ok: Type.Boolean() }) })
+  const rung = defineEvent({ type: 'event.rung', scope: 'global', durable: false, payload: Type.Object({}) })
+  // biome-ignore lint/suspicious/noThenProperty: a promise of another library
+  const thenable = { then: (resolve: (value: unknown) => void) => void setImmediate(resolve, { ok: true }) }
+  const refused = () => runInNewContext("Promise.reject(new Error('boom'))") as unknown
+  const foreign = definePack({
+    name: 'foreign',
+    setup(ctx) {
+      const ring = ctx.event(rung)
+      ctx.on(rung, refused as () => void)
+      ctx.route(asked, () => {
+        ring({})
+        return thenable as never
+      })
+    }
+  })
+  const { call, kernel } = await startTestKernel(t, { packs: [foreign] })
+  assert.deepEqual((await call(asked)).data, { ok: true })
+  assert.match(kernel.features().find(({ name }) => name === 'foreign')?.meta.faults?.last ?? '', /^listener of event\.rung: .*boom/)
 })
 
 test('what the disk refuses answers 50003 with the reason, and is no fault of the pack that met it', async t => {
