@@ -56,7 +56,8 @@ export class Spec {
   }
 }
 
-const deepest = 64
+/** A JSON body of 256 levels stands in what its handler gets. */
+const deepest = 300
 const binaryBrand = Object.getOwnPropertySymbols(binary({ file: '' }))[0]!
 
 export class Encoder {

@@ -9,7 +9,7 @@ import { isolationDefaults } from '../../../../features/cli/isolation/options.ts
 import { createSession, SessionMissing, Sessions, updateProfile } from '../../../../features/sessions/index.ts'
 import realSessions from '../../../../features/sessions/pack.ts'
 import realWorkspaces from '../../../../features/workspaces/pack.ts'
-import { defineEvent, definePack, serviceToken, Type } from '../../../../kernel/index.ts'
+import { defineEvent, definePack, defineRoute, serviceToken, Type } from '../../../../kernel/index.ts'
 import { startTestKernel, stub } from '../../../../kernel/testing.ts'
 import { bothWays, exampleFile, isolatedText, packFile } from '../../../helpers/isolated.ts'
 import { latch } from '../../../helpers/latch.ts'
@@ -101,6 +101,22 @@ export default definePack({
       : binary({ stream: Readable.from((async function* () { for (let n = 0; n < 40; n++) yield Buffer.alloc(50_000, 65) })()), type: 'text/plain', filename: 'a.txt' }))
   }
 })`)
+
+const echo = defineRoute({ method: 'POST', path: '/api/v1/echo', summary: 'Echo', body: Type.Unknown(), data: Type.Unknown() })
+const echoing = packFile(`
+const echo = defineRoute({ method: 'POST', path: '/api/v1/echo', summary: 'Echo', body: Type.Unknown(), data: Type.Unknown() })
+export default definePack({ name: 'echo', setup(ctx) { ctx.route(echo, ({ body }) => body) } })`)
+
+bothWays(echoing, 'a body may be as deep as any, and comes back whole', async (t, pack) => {
+  const { call } = await startTestKernel(t, { packs: [pack] })
+  let body: unknown = 'inside'
+  for (let level = 0; level < 256; level++) body = level % 2 === 0 ? [body] : { $: body }
+
+  const { code, data } = await call(echo, { body })
+
+  assert.equal(code, 0)
+  assert.deepEqual(data, body)
+})
 
 bothWays(bytes, 'bytes go in and out as streams and files', async (t, pack) => {
   const { rest } = await startTestKernel(t, { packs: [pack] })
