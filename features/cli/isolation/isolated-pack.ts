@@ -131,6 +131,9 @@ class IsolatedPack {
     const { process } = await this.#begun()
     let leaving = false
     this.#process = process
+    void process.ended.then(() => {
+      if (this.#process === process) this.#process = undefined
+    })
     process.peer.root = createDoor({ ctx, escaped: error => process.blame(`an exception escaped: ${textOf(error)}`) })
     process.onPrinted((line, stream) => ctx.log[stream === 'stdout' ? 'info' : 'warn']({ stream }, line))
     process.onFailed((what, error) => ctx.blame(ctx.name, what, error))
@@ -146,7 +149,6 @@ class IsolatedPack {
     })
     this.#activeAt = performance.now()
     void process.ended.then(error => {
-      this.#process = undefined
       if (!leaving) ctx.fail(this.#failure(error))
     })
   }

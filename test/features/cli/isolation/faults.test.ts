@@ -176,6 +176,7 @@ test('a setup that throws stays failed with its reason; one that ends its proces
   const throws = await isolatedText(`export default definePack({ name: 'throws', setup() { throw new Error('no licence') } })`)
   const exits = await isolatedText(`export default definePack({ name: 'exits', setup() { process.exit(3) } })`, { restarts: 1 })
   const { kernel } = await startTestKernel(t, { packs: [throws, exits, neighbour] })
+  for (const { process } of [throws, exits]) assert.equal(process?.()?.pid, undefined, 'it has none any more')
   const [first, second] = kernel.features()
   assert.match(first?.meta.error ?? '', /^no licence \(\S+pack\.mjs:2\)$/)
   assert.match(second?.meta.error ?? '', /exit code 3; it starts again in 0\.5 s/)
