@@ -86,7 +86,7 @@ export class HttpExchange implements Exchange {
   }
 
   get gone(): boolean {
-    return this.#res.destroyed || this.#res.socket?.destroyed === true
+    return this.#res.destroyed || (this.#res.socket ?? this.#req.socket).destroyed
   }
 
   get begun(): boolean {
@@ -98,11 +98,16 @@ export class HttpExchange implements Exchange {
     const gone = new AbortController()
     this.#gone = gone
     const res = this.#res
+    const { socket } = this.#req
     const closed = () => {
+      socket.off('close', closed)
       if (!res.writableFinished) gone.abort(developerError('client_gone'))
     }
-    if (res.destroyed) closed()
-    else res.once('close', closed)
+    if (this.gone) closed()
+    else {
+      res.once('close', closed)
+      socket.setMaxListeners(0).once('close', closed) // an answer whose turn has not come is not told
+    }
     return gone.signal
   }
 
@@ -148,7 +153,7 @@ export class HttpExchange implements Exchange {
     if (this.gone) return
     const length = whole?.reduce((sum, part) => sum + part.length, 0)
     const finish = this.#begin(status, length)
-    void pipeline(whole ?? text.parts(), this.#res, { end: false }).then(
+    void pipeline(whole ?? text.parts(), this.#res, { end: false, signal: this.signal }).then(
       () => this.gone || finish(),
       error => {
         if (!this.gone) failed?.(error)
@@ -196,7 +201,7 @@ export class HttpExchange implements Exchange {
     if (!reply) return undefined
     const keep = this.#mayKeep
     res.writeHead(reply.status, { ...reply.headers, ...(keep ? {} : { connection: 'close' }) })
-    await pipeline(reply.body, res, { end: keep })
+    await pipeline(reply.body, res, { end: keep, signal: this.signal })
     if (!req.complete) swallow(req, res, { keep, patient: this.#isKnown })
     else if (!keep) res.end()
     return reply.status

@@ -9,6 +9,7 @@ import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
 import { binary, definePack, defineRoute, invalid, Type } from '../../kernel/index.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
+import { latch } from '../helpers/latch.ts'
 import { startHttp } from './http-fixture.ts'
 
 const base = { path: '/api/v1/thing', summary: 'x', data: Type.Unknown() } as const
@@ -222,4 +223,35 @@ test('a fault of a handler is put down to its pack', async t => {
   const { code, msg } = await call(get)
   assert.deepEqual([code, msg], [50001, 'internal error'])
   assert.deepEqual(kernel.features()[0]?.meta.faults, { count: 1, last: 'route GET /api/v1/thing: boom' })
+})
+
+test('requests of one connection end with it, also those whose turn to be answered has not come', async t => {
+  const http = await startHttp(t)
+  const waits = defineRoute({ ...base, method: 'GET', path: '/api/v1/wait' })
+  const streams = defineRoute({ ...base, method: 'GET', path: '/api/v1/stream' })
+  const entered = latch()
+  const ended = latch()
+  const until = (signal: AbortSignal) => new Promise(resolve => signal.addEventListener('abort', resolve))
+  const endless = new Readable({ read: () => void setImmediate(() => endless.push(Buffer.alloc(64 * 1024))) })
+  http.mount(
+    [get, ({ signal }) => until(signal)],
+    [streams, () => binary({ stream: endless, type: 'text/plain' })],
+    [
+      waits,
+      ({ signal }) => {
+        entered.open()
+        return until(signal).then(() => ended.open())
+      }
+    ]
+  )
+  const socket = connect(http.port, '127.0.0.1')
+  const line = ({ path }: { readonly path: string }) =>
+    `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${http.token}\r\n\r\n`
+  socket.write(line(get) + line(streams) + line(waits))
+  await entered.opened
+
+  socket.destroy()
+
+  await ended.opened
+  if (!endless.destroyed) await once(endless, 'close')
 })
