@@ -7,7 +7,7 @@ import type { Feature, PackChange, PackState } from '../info.ts'
 import type { Pack } from '../pack.ts'
 import { Needs, type ServiceTable } from './needs.ts'
 import { type Registry, Unit } from './unit.ts'
-import { inOrder, isPromise, late, waitAtMost } from './wait.ts'
+import { inOrder, isPromise, late, longestMs, waitAtMost } from './wait.ts'
 
 interface LifecycleParts {
   readonly services: ServiceTable
@@ -333,8 +333,9 @@ export class Lifecycle {
     this.#dirty = true // what it had may have been expected back
     this.#state(unit, 'Failed')
     if (error instanceof PassingFailure) {
-      unit.again = setTimeout(() => void this.#again(unit), error.again_ms).unref()
-      unit.againAt = performance.now() + error.again_ms
+      const ms = Math.min(error.again_ms, longestMs)
+      unit.again = setTimeout(() => void this.#again(unit), ms).unref()
+      unit.againAt = performance.now() + ms
     }
     this.#env.log.error({ pack: unit.name, err: unit.error }, 'pack failed')
   }

@@ -182,3 +182,22 @@ test('there is no such route when the pack gave up, is unloaded, or another one 
   assert.deepEqual(await codes(), [40400, 40400])
   assert.deepEqual(kernel.declarations().routes, [])
 })
+
+test('a pause that is longer than a timer can wait is the longest, and not none', async t => {
+  const contexts: PackContext[] = []
+  const asked = defineRoute({ method: 'GET', path: '/api/v1/asked', summary: 'Ask', data: Type.Null() })
+  const { kernel, call } = await startTestKernel(t, {
+    packs: [
+      clock(ctx => {
+        contexts.push(ctx)
+        ctx.route(asked, () => null)
+      })
+    ]
+  })
+  const failed = comes(kernel, 'clock', 'Failed')
+  contexts[0]?.fail(new PassingFailure('gone for good', Number.POSITIVE_INFINITY))
+  await failed
+  const { code, details } = await call(asked)
+  assert.equal(code, PackAway.code)
+  assert.ok((details as unknown as { retry_after_ms: number }).retry_after_ms > 2 ** 30, JSON.stringify(details))
+})
