@@ -7,6 +7,7 @@ import { AppError, developerError, type ErrorSpec, generalErrors, ValidationFail
 import { Guard } from './lifecycle/guard.ts'
 import type { ServiceToken } from './lifecycle/services.ts'
 import { Hosts } from './lifecycle/slot.ts'
+import { longestMs } from './lifecycle/wait.ts'
 import { createLog, type Logger, type LogOptions, type OperatorLine } from './log/log.ts'
 import type { Pack } from './pack.ts'
 import type { Journals } from './realtime/journal.ts'
@@ -90,7 +91,7 @@ export const defaultPort = 58627
 /** An option that is undefined counts as not given. */
 function withDefaults(options: KernelOptions): FilledOptions {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as KernelOptions
-  return {
+  const filled = {
     product: 'kernel',
     version: '0.0.0',
     services: [],
@@ -119,6 +120,13 @@ function withDefaults(options: KernelOptions): FilledOptions {
     strict: false,
     onViolation: () => undefined,
     ...given
+  }
+  const inTimer = (ms: number) => Math.min(ms, longestMs)
+  return {
+    ...filled,
+    frameTimeoutMs: inTimer(filled.frameTimeoutMs),
+    firstFrameMs: inTimer(filled.firstFrameMs),
+    graceMs: inTimer(filled.graceMs)
   }
 }
 

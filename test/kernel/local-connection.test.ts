@@ -158,6 +158,23 @@ test('a client in this process that fails when it is told of its end hurts nobod
   assert.ok(lines.some(line => line.includes('failed at its end') && line.includes('a bug')))
 })
 
+test('limits of time that are longer than a timer can wait are the longest, and not none', async t => {
+  const never = Number.POSITIVE_INFINITY
+  const slow = definePack({
+    name: 'slow',
+    setup(ctx) {
+      ctx.frame(wait, async () => {
+        await new Promise(resolve => setTimeout(resolve, 5)) // what was no time was one millisecond
+        return {}
+      })
+    }
+  })
+  const limits = { frameTimeoutMs: never, firstFrameMs: never, setupTimeoutMs: never, graceMs: never }
+  const { connect } = await startTestKernel(t, { packs: [slow], ...limits })
+  const socket = await connect()
+  assert.equal((await socket.request('wait', {})).code, 0)
+})
+
 test('connections of a principal can be ended, others stay', async t => {
   const { kernel, connect } = await scene(t)
   const guest = new Recorder({ id: 'guest', kind: 'in-process', scopes: 'all' })
