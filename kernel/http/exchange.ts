@@ -123,15 +123,21 @@ export class HttpExchange implements Exchange {
 
   openStream(limit: number | undefined): void {
     if (limit !== undefined) this.stream = limitedStream(this.#req, limit)
-    const { socket } = this.#req
-    // A stalled upload does not hold its connection for ever; one that makes progress may take as long as it needs.
+    const req = this.#req
+    const res = this.#res
+    const { socket } = req
+    // A stalled upload does not hold its connection for ever; one that makes progress may take as long as it needs, and so may the answer.
     const cut = () => socket.destroy()
     socket.setTimeout(idleMs, cut)
-    // Before the server's own listener, which starts the keep-alive clock of the connection.
-    this.#res.prependOnceListener('finish', () => {
+    const over = () => {
+      req.off('end', over)
+      res.off('finish', over)
       socket.off('timeout', cut)
       socket.setTimeout(0)
-    })
+    }
+    req.once('end', over)
+    // Before the server's own listener, which starts the keep-alive clock of the connection.
+    res.prependOnceListener('finish', over)
   }
 
   send(status: number, text: AnswerText | undefined, failed?: (error: unknown) => void): Promise<void> | undefined {

@@ -1,7 +1,7 @@
 /** Requests that end otherwise than their handler meant: bodies that are too large or cut off, packs that leave, connections that are given up. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -254,4 +254,21 @@ test('requests of one connection end with it, also those whose turn to be answer
 
   await ended.opened
   if (!endless.destroyed) await once(endless, 'close')
+})
+
+test('the clock of an upload ends with it, however long the answer takes then', async t => {
+  const http = await startHttp(t)
+  const clocks: (number | undefined)[] = []
+  const look = (stream: Readable) => clocks.push((stream as IncomingMessage).socket.timeout)
+  http.mount([
+    defineRoute({ ...base, method: 'POST', bodyType: 'stream' }),
+    async ({ request: { stream } }) => {
+      look(stream)
+      await buffer(stream)
+      look(stream)
+      return 'read'
+    }
+  ])
+  assert.equal((await http.send('POST', base.path, { body: 'abc' })).json.data, 'read')
+  assert.deepEqual(clocks, [300_000, 0])
 })
