@@ -158,16 +158,13 @@ export class Turn implements TurnPorts {
     const own = this.#unsaved.splice(0)
     const end = { turn_id, result, user_aborted: this.#userAborted, duration_ms: Math.round(duration) }
     let before: readonly (CoreRecord | HistoryRecord)[] = []
-    let lost: readonly QueuedPrompt[] = []
     const written = await this.#agent.insist(() => {
       before = [...this.#leftOpen(result), ...result.unsaved, ...own]
-      lost = this.consumed.filter(item => this.#isRefused(item))
-      const prompt_ids = this.taken().flatMap(item => (lost.includes(item) ? [] : item.prompt_id))
-      return [...before, ...endRecords({ ...end, prompt_ids })]
+      this.#giveBack()
+      return [...before, ...endRecords({ ...end, prompt_ids: this.taken().map(item => item.prompt_id) })]
     })
     if (!written) return
-    this.#agent.ending(lost, this.consumed)
-    for (const item of lost) this.consumed.splice(this.consumed.indexOf(item), 1)
+    this.#agent.ending([], this.consumed)
     this.outcome = outcome() // the last step has been counted
     written.tell(before.length)
     if (result.unsaved.length > 0) this.#agent.measured()
@@ -199,9 +196,12 @@ export class Turn implements TurnPorts {
     if (loud !== undefined) deps.operator.warn(facts, failureLine(host, loud, told))
   }
 
-  /** The disk refused the message with which the step took the prompt. */
-  #isRefused({ prompt_id }: QueuedPrompt): boolean {
-    return ['queued', 'steered'].includes(this.#agent.history.prompt(prompt_id)?.status ?? '')
+  /** Prompts whose message the disk refused when the step took them wait again. */
+  #giveBack(): void {
+    const { history } = this.#agent
+    const lost = this.consumed.filter(({ prompt_id }) => ['queued', 'steered'].includes(history.prompt(prompt_id)?.status ?? ''))
+    for (const item of lost) this.consumed.splice(this.consumed.indexOf(item), 1)
+    this.#agent.ending(lost, [])
   }
 
   /** Ends of calls that were believed to be on record when the disk refused the end of their step, and could not be read. */

@@ -220,6 +220,40 @@ test('a steered prompt whose message the disk refuses runs after the turn that f
   assert.deepEqual(items.find(({ id }) => id === 'mine')?.content, [{ type: 'text', text: 'two' }])
 })
 
+test('a steered prompt whose message the disk refuses can be aborted before the turn that fails by that has ended', async t => {
+  const [full, free] = [latch(), latch()]
+  let refused = false
+  const history = historyOnDisk(async records => {
+    if (!refused && records.some(record => record.type === 'message' && record.prompt_id === 'mine')) {
+      refused = true
+      throw new AppError(PersistenceFailed)
+    }
+    if (!records.some(({ type }) => type === 'turn.ended')) return
+    full.open()
+    await free.opened
+  })
+  const more = latch()
+  const called = toolCalls({ id: 'a', name: 'Echo' })
+  const agent = await startAgent(t, scriptedLlm([{ type: 'wait', until: more.opened }, ...called], 'answer'), {
+    history,
+    packs: [echoRunner()]
+  })
+  const params = { session_id: agent.session_id }
+  await agent.prompt('one')
+  await agent.prompt('two', { prompt_id: 'mine' })
+  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: ['mine'] } })).code, 0)
+  more.open()
+  await full.opened
+  const aborted = agent.call(abortPrompt, { params: { ...params, prompt_id: 'mine' } })
+  for (let n = 0; n < 5; n++) await agent.call(listPrompts, { params }) // the abort is under way
+  free.open()
+
+  assert.equal((await aborted).code, 0)
+  await agent.settled(2)
+  const begun = agent.events.filter(({ type }) => type === 'turn.started')
+  assert.equal(begun.length, 1)
+})
+
 test('settings that the disk refuses do not count', async t => {
   let refuse = false
   const history = historyOnDisk(records => {
