@@ -91,6 +91,7 @@ export class ServerPool {
     const stamp = await layersStamp(files, this.#ports)
     if (this.#closed || stamp === this.#stamp) return
     const { entries, problems } = await readLayers(this.cwd, this.#ports)
+    if (this.#closed) return // a server that is started now would wait for its own end
     // One layer that cannot be read may be the one that switches a server off. It may be read the next time: with too many open files it is not.
     if (problems.length > 0) return this.#warn(stamp, problems.map(({ file, message }) => `${file}: ${message}`).join('; '))
     this.#stamp = stamp

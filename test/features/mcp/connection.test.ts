@@ -10,6 +10,7 @@ import { McpServer } from '../../../features/mcp/server.ts'
 import type { Program, Shell } from '../../../features/tools-shell/index.ts'
 import { keptOf } from '../../helpers/collected.ts'
 import { latch } from '../../helpers/latch.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { silent } from '../tools/fakes.ts'
 
 /** Ports to a server with these pages of tools. */
@@ -421,4 +422,37 @@ test('a start that is given up while the library still loads rejects, and nothin
   await assert.rejects(connecting)
   for (let n = 0; n < 5; n++) await pass()
   assert.deepEqual(escaped, [])
+})
+
+/** Pools of directories without files, with this server of a plugin; `trusted` is asked twice while the servers are found out. */
+async function poolsWith(url: string, trusted = async () => false): Promise<Pools> {
+  const found = { name: 'one', plugin_id: 'p', server: 'one', config: { url }, root: '/', revision: '1' }
+  return new Pools({
+    ...portsTo([], 1),
+    log: silent,
+    home: await freshDir(),
+    workspaces: { idOf: (cwd: string) => cwd, trusted },
+    plugins: () => ({ mcpServers: async () => [found] }),
+    backoffMs: [],
+    login: () => undefined
+  } as unknown as PoolsPorts)
+}
+
+test('a directory whose last session goes while its servers are found out is let go of, and none is started', async () => {
+  const [asked, answer] = [latch(), latch()]
+  let times = 0
+  const pools = await poolsWith('http://127.0.0.1:1/mcp', async () => {
+    if (++times === 2) {
+      asked.open()
+      await answer.opened
+    }
+    return false
+  })
+  const use = pools.use('/', () => undefined)
+  await asked.opened
+  const closed = use.close()
+  answer.open()
+  await closed
+  assert.deepEqual(use.pool.servers, [])
+  await pools.close()
 })
