@@ -20,8 +20,8 @@ export class ServerPool {
   readonly #watch = new LayerWatch(() => void this.refresh())
   /** Servers that are gone, until they have ended. */
   readonly #leaving = new Set<Promise<void>>()
-  /** Resolves when the server of this name has ended that the pool before had, which is being closed. */
-  readonly #before: (name: string) => Promise<void> | undefined
+  /** Resolves when the servers of this name have ended that pools before had, which are being closed. */
+  readonly #before: (name: string) => Promise<unknown>
   /** When each server has ended, by its name; since it is being closed. */
   #ends: Promise<ReadonlyMap<string, Promise<void>>> | undefined
   /** Of the files that were taken in last. */
@@ -32,7 +32,7 @@ export class ServerPool {
   /** Rises whenever the tools may be others. */
   revision = 0
 
-  constructor(cwd: string, ports: PoolPorts, before: (name: string) => Promise<void> | undefined) {
+  constructor(cwd: string, ports: PoolPorts, before: (name: string) => Promise<unknown>) {
     this.cwd = cwd
     this.#ports = ports
     this.#before = before
@@ -111,7 +111,7 @@ export class ServerPool {
       const server = known ?? new McpServer(entry, this.cwd, { ...this.#ports, changed: (...change) => this.#changed(...change) })
       this.#servers.delete(entry.name) // in the order of the configuration, also those that stay
       this.#servers.set(entry.name, server)
-      if (!known) server.start(ends.get(entry.name) ?? this.#before(entry.name)?.catch(() => undefined)) // whoever closes it hears
+      if (!known) server.start(ends.get(entry.name) ?? this.#before(entry.name).catch(() => undefined)) // whoever closes it hears
     }
   }
 

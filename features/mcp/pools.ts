@@ -30,8 +30,8 @@ interface Shared {
 export class Pools {
   readonly #ports: PoolsPorts & PoolPorts
   readonly #shared = new Map<string, Shared>()
-  /** Pools that are being closed, the last one of each directory. */
-  readonly #closing = new Map<string, ServerPool>()
+  /** Pools that are being closed. */
+  readonly #closing = new Set<ServerPool>()
   /** Connections that nobody else waits for, until they have ended. */
   readonly #ending = new Set<Promise<void>>()
 
@@ -67,10 +67,8 @@ export class Pools {
         undo()
         if (--shared.users > 0) return
         this.#shared.delete(cwd)
-        this.#closing.set(cwd, pool)
-        await pool.close().finally(() => {
-          if (this.#closing.get(cwd) === pool) this.#closing.delete(cwd)
-        })
+        this.#closing.add(pool)
+        await pool.close().finally(() => this.#closing.delete(pool))
       }
     }
   }
@@ -103,7 +101,8 @@ export class Pools {
   }
 
   #make(cwd: string): Shared {
-    const pool = new ServerPool(cwd, this.#ports, name => this.#closing.get(cwd)?.ended(name))
+    const before = (name: string) => Promise.all([...this.#closing].map(pool => pool.cwd === cwd && pool.ended(name)))
+    const pool = new ServerPool(cwd, this.#ports, before)
     const tools = new PoolTools(pool, {
       ...this.#ports,
       collision: (name, { name: server }) =>

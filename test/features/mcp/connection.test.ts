@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { setImmediate as pass } from 'node:timers/promises'
 import { argumentNames } from '../../../features/mcp/argument-names.ts'
@@ -12,6 +13,7 @@ import { keptOf } from '../../helpers/collected.ts'
 import { latch } from '../../helpers/latch.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { silent } from '../tools/fakes.ts'
+import { answering } from './scene.ts'
 
 /** Ports to a server with these pages of tools. */
 function portsTo(pages: readonly (readonly string[])[], tools: number): ConnectPorts {
@@ -454,5 +456,36 @@ test('a directory whose last session goes while its servers are found out is let
   answer.open()
   await closed
   assert.deepEqual(use.pool.servers, [])
+  await pools.close()
+})
+
+test('a server that is ending is awaited, also when a session came and went meanwhile', async t => {
+  const left = latch<ServerResponse>()
+  let ends = 0
+  const leave = (reply: ServerResponse) => (ends++ === 0 ? left.open(reply) : void reply.end())
+  const { url } = await answering(t, () => {}, undefined, leave)
+  const pools = await poolsWith(url)
+  const used = (cwd: string) => {
+    const connected = latch()
+    return { ...connected, use: pools.use(cwd, server => server.state === 'connected' && connected.open()) }
+  }
+  const first = used('/')
+  await first.opened
+  const closed = first.use.close()
+  const reply = await left.opened
+  await used('/').use.close()
+
+  const next = used('/')
+  await next.use.ready(0)
+  const elsewhere = used('/elsewhere')
+  await elsewhere.opened
+  assert.deepEqual(
+    next.use.pool.servers.map(({ state }) => state),
+    ['pending']
+  )
+  reply.end()
+  await next.opened
+  await closed
+  await Promise.all([next.use.close(), elsewhere.use.close()])
   await pools.close()
 })
