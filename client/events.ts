@@ -62,6 +62,8 @@ export class EventStream {
   readonly #listeners = new Set<(frame: EventFrame) => void>()
   readonly #stateListeners = new Set<(state: StreamState) => void>()
   #connection: Connection | undefined
+  /** Also while it introduces itself. */
+  #newest: Connection | undefined
   #started = false
   #closed = false
   #attempt = 0
@@ -101,7 +103,7 @@ export class EventStream {
     if (this.#closed) return
     this.#closed = true
     clearTimeout(this.#timer)
-    this.#connection?.close()
+    this.#newest?.close()
     for (const entry of this.#watched.values()) this.#refuse(entry, new Error('the event stream is closed'))
     this.#tell({ state: 'closed' })
   }
@@ -131,6 +133,7 @@ export class EventStream {
         onFrame: frame => this.#receive(frame),
         onClose: reason => this.#lost(reason)
       })
+      this.#newest = connection
       if (!this.#closed) await connection.request('client_hello', { client_id })
       if (this.#closed) return connection.close()
       this.#connection = connection // a watch that came before is joined below, and nowhere else

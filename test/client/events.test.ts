@@ -172,6 +172,7 @@ test('a session that does not exist is told to whoever waits for it, and a strea
 function scripted() {
   const sent: { readonly type: string; readonly id: string }[] = []
   let made = 0
+  let closed = false
   let socket: Scripted | undefined
   const send = (frame: object) => socket?.onmessage?.({ data: JSON.stringify(frame) } as never)
   class Scripted {
@@ -187,10 +188,12 @@ function scripted() {
     send(text: string) {
       sent.push(JSON.parse(text))
     }
-    close() {}
+    close() {
+      closed = true
+    }
   }
   const ack = ({ id }: { readonly id: string }, payload: object) => send({ type: 'ack', id, code: 0, msg: 'success', payload })
-  return { Scripted: Scripted as never, sent, ack, made: () => made }
+  return { Scripted: Scripted as never, sent, ack, made: () => made, closed: () => closed }
 }
 
 test('a watch that begins while the connection introduces itself is subscribed once', async t => {
@@ -210,6 +213,15 @@ test('a watch that begins while the connection introduces itself is subscribed o
     sent.map(({ type }) => type),
     ['client_hello', 'subscribe']
   )
+})
+
+test('a connection that introduces itself is closed with the stream', async () => {
+  const { Scripted, sent, closed } = scripted()
+  const client = createClient({ url: 'http://127.0.0.1:1', token: 'x', WebSocket: Scripted })
+  client.events.listen(() => undefined)
+  while (sent.length === 0) await new Promise(setImmediate)
+  client.close()
+  assert.equal(closed(), true)
 })
 
 test('a stream that is closed opens no connection', async () => {
