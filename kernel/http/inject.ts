@@ -1,5 +1,4 @@
 /** A route asked from inside this process: the same routing, checks, handler and reply, without a socket. */
-import { type ParsedUrlQueryInput, stringify } from 'node:querystring'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { inProcess, type Principal } from '../access/principal.ts'
@@ -159,7 +158,8 @@ export function fillPath(template: string, params: Readonly<Record<string, unkno
 
 /** `?a=1&b=2`, empty without values; arrays repeat their key. */
 export function queryString(query: Readonly<Record<string, unknown>>): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined)
-  const text = stringify(Object.fromEntries(given) as ParsedUrlQueryInput)
+  const search = new URLSearchParams() // half a character becomes a sign for one: it fails nothing
+  for (const [key, value] of Object.entries(query)) for (const each of [value ?? []].flat()) search.append(key, String(each))
+  const text = search.toString()
   return text === '' ? '' : `?${text}`
 }

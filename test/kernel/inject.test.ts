@@ -66,6 +66,8 @@ test('a route answers in process as it does over HTTP', async t => {
   assert.deepEqual(inside, outside)
   assert.deepEqual(inside.data, { thing: { id: 'a b/c', label: 'one' }, count: 2, tag: ['x', 'y'] })
   assert.deepEqual((await kernel.inject(drop)).status, 204)
+  const half = await kernel.inject(addThing, { ...input, query: { tag: ['a b&c', '\ud83d'] } })
+  assert.deepEqual(half.data, { thing: { id: 'a b/c', label: 'one' }, tag: ['a b&c', '\ufffd'] })
 })
 
 test('an injected request is checked like any other', async t => {
