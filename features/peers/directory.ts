@@ -2,7 +2,7 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { identityAt, isMissing, ownProcess, type ProcessIdentity, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
+import { identityAt, isMissing, jsonOf, ownProcess, type ProcessIdentity, readIfThere, replaceFile, stateOf } from '../../kernel/index.ts'
 
 export interface Entry {
   readonly server_id: string
@@ -85,8 +85,7 @@ export class Directory {
 
   /** Undefined when it was removed a moment ago, or is no entry. */
   async #read(id: string): Promise<Entry | undefined> {
-    const text = await readIfThere(this.#path(id))
-    const entry = text === undefined ? undefined : parsed(text)
+    const entry = jsonOf((await readIfThere(this.#path(id))) ?? '') as Partial<Entry> | null | undefined
     const usable = entry?.server_id === id && Number.isSafeInteger(entry.port) && Number.isSafeInteger(entry.process?.pid)
     if (!usable || (entry.directory !== undefined && entry.directory !== (await identityAt(this.#dir)))) return undefined
     return entry as Entry
@@ -94,13 +93,5 @@ export class Directory {
 
   #path(id: string): string {
     return join(this.#dir, `${id}.json`)
-  }
-}
-
-function parsed(text: string): Partial<Entry> | undefined {
-  try {
-    return JSON.parse(text) as Partial<Entry> // checked field by field, or null
-  } catch {
-    return undefined
   }
 }
