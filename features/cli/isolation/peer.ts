@@ -98,13 +98,7 @@ export class Peer {
     if (this.#over) return Promise.reject(this.#over)
     const c = this.#next++
     try {
-      const { value, bytes, signals } = this.#written(args, answers)
-      try {
-        this.#wire.send({ c, t: target, m: method, a: value }, bytes)
-      } catch (error) {
-        this.#refs.endWritten(signals)
-        throw error
-      }
+      const { signals } = this.#sent(args, answers, (a, bytes) => this.#wire.send({ c, t: target, m: method, a }, bytes))
       kept?.push(...signals)
       return new Promise((resolve, reject) => this.#waiting.set(c, { resolve, reject, signals: kept ? [] : signals }))
     } catch (error) {
@@ -121,8 +115,7 @@ export class Peer {
   /** Nobody waits for the answer. */
   tell(target: number, method: string | undefined, args: readonly unknown[]): void {
     if (this.#over) return
-    const { value, bytes } = this.#written(args)
-    this.#wire.send({ t: target, m: method, a: value }, bytes)
+    this.#sent(args, undefined, (a, bytes) => this.#wire.send({ t: target, m: method, a }, bytes))
   }
 
   /** Stands still until the other end has answered: with a value, a throw, or a promise that settles later. */
@@ -132,10 +125,11 @@ export class Peer {
     args: readonly unknown[],
     answers?: Answers
   ): unknown {
-    if (this.#over || !this.#wire.ask) throw this.#over ?? new Error('this end cannot stand still')
+    const wire = this.#wire
+    if (this.#over || !wire.ask) throw this.#over ?? new Error('this end cannot stand still')
     const c = this.#next++
-    const { value, bytes, signals } = this.#written(args, answers)
-    const answer = this.#wire.ask({ c, s: 1, t: target, m: member.method, g: member.property, a: value }, bytes)
+    const asked = { c, s: 1, t: target, m: member.method, g: member.property } as const
+    const { value: answer, signals } = this.#sent(args, answers, (a, bytes) => wire.ask!({ ...asked, a }, bytes))
     if (answer.message.p === 1) return new Promise((resolve, reject) => this.#waiting.set(c, { resolve, reject, signals }))
     this.#refs.endWritten(signals)
     const decoder = new Decoder(this.#refs, answer.bytes)
@@ -164,10 +158,11 @@ export class Peer {
     if (!this.#over) this.#wire.send(message, bytes)
   }
 
-  #written(args: readonly unknown[], answers?: Answers) {
+  /** What cannot be sent leaves nothing at the signals that it had. */
+  #sent<T>(args: readonly unknown[], answers: Answers | undefined, send: (args: unknown, bytes: readonly Uint8Array[]) => T) {
     const encoder = new Encoder(this.#refs, answers)
-    const { value, signals } = this.#refs.writing(() => args.map((arg, at) => encoder.encode(arg, String(at))))
-    return { value, bytes: encoder.bytes, signals }
+    const encoded = () => args.map((arg, at) => encoder.encode(arg, String(at)))
+    return this.#refs.writing(() => send(encoded(), encoder.bytes))
   }
 
   #answered({ r, v, e }: Message, bytes: readonly Uint8Array[]): void {

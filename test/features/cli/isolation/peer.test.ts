@@ -18,13 +18,15 @@ test('a call that cannot be sent leaves nothing at the signals that went with it
   const send = () => {
     throw new Error('too long')
   }
-  const peer = new Peer({ wire: { send }, root: {}, server: true, failed: () => undefined })
-  const [sent, written] = [new AbortController(), new AbortController()]
+  const peer = new Peer({ wire: { send, ask: send }, root: {}, server: true, failed: () => undefined })
+  const [sent, written, told, asked] = [new AbortController(), new AbortController(), new AbortController(), new AbortController()]
 
   await assert.rejects(peer.call(0, 'work', [sent.signal]), /too long/)
   await assert.rejects(peer.call(0, 'work', [written.signal, Symbol('no data')]), /means nothing/)
+  assert.throws(() => peer.tell(0, 'work', [told.signal]), /too long/)
+  assert.throws(() => peer.ask(0, { method: 'work' }, [asked.signal]), /too long/)
 
-  assert.deepEqual([listeners(sent), listeners(written)], [0, 0])
+  assert.deepEqual([sent, written, told, asked].map(listeners), [0, 0, 0, 0])
 })
 
 test('a list that cannot be had leaves nothing at the signals that went with its call', async () => {
