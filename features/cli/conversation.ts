@@ -43,6 +43,8 @@ export function ending({ reason, error }: Outcome): string {
 const awayMs = 20_000
 /** How soon it is asked again that was away when it was asked, ms. */
 const againMs = 250
+/** Codes of a server, or a pack, that is away for a moment. */
+const awayCodes: readonly number[] = [50005, 50006, 50007]
 
 export class Conversation {
   readonly #client: Client
@@ -249,7 +251,7 @@ export class Conversation {
         for (const id of [...this.#waiting.keys()]) if (!open.has(id)) this.#over(id, reason ?? 'failed')
         return
       } catch (error) {
-        if (error instanceof ApiError && error.code > 0 && error.code < 50_000) return this.#end(error)
+        if (error instanceof ApiError && error.code > 0 && !awayCodes.includes(error.code)) return this.#end(error)
         await delay(againMs) // nobody waits any more once it is gone for good
       }
     }

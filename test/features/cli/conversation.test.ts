@@ -48,9 +48,16 @@ test('a server that is away for a moment when it is asked how prompts ended is a
   assert.equal((await end).reason, 'completed')
 })
 
-test('a session that is gone ends the waiting for its prompts', async t => {
-  const { end, close } = waiting(() => reply(200, { code: 40401, msg: 'session not found', data: null }))
-  t.after(close)
-
-  await assert.rejects(end, /session not found/)
+test('a session that is gone, or a server that fails, ends the waiting for its prompts', async t => {
+  for (const failed of [
+    { code: 40401, msg: 'session not found', data: null },
+    { code: 50001, msg: 'internal error', data: null }
+  ]) {
+    const { end, close } = waiting(
+      () => reply(200, failed),
+      () => reply(200, { code: 0, msg: 'success', data: nobody })
+    )
+    t.after(close)
+    await assert.rejects(end, { message: failed.msg })
+  }
 })
