@@ -169,8 +169,6 @@ export class TaskTable {
   /** Again and again while the disk refuses; what is not on record when the session closes is lost for the next load. */
   async #terminated(task: LiveTask): Promise<void> {
     const { info, output, outcome, stopped, id } = task
-    const claims = this.telling.claimed(id)
-    const [claim] = claims
     const end = terminatedRecord.of({
       info,
       tail: output.tail(TAIL_BYTES),
@@ -179,22 +177,28 @@ export class TaskTable {
       ...(stopped?.why === 'close' ? { quiet: true } : {}),
       ...(outcome?.hint === undefined ? {} : { hint: outcome.hint })
     })
-    const reported = claim ? [reportedRecord.of({ task_ids: [id], tool_call_id: claim.tool_call_id })] : []
-    const saved = await this.#insist([end, ...reported])
-    // A call may have come while the disk was slow.
-    const late = this.telling.claimed(id)
-    if (saved && !claim && late[0]) await this.#insist([reportedRecord.of({ task_ids: [id], tool_call_id: late[0].tool_call_id })])
-    const entry = this.#entry(id)
-    const untold = saved && entry && isUntold(entry) && entry.end?.quiet !== true
-    const told = untold ? this.telling.tell(entry) : undefined
+    // Calls come and are aborted while the disk is slow.
+    const reported = () =>
+      this.telling
+        .claimed(id)
+        .slice(0, 1)
+        .map(({ tool_call_id }) => reportedRecord.of({ task_ids: [id], tool_call_id }))
+    const untold = () => {
+      const entry = this.#entry(id)
+      return entry && isUntold(entry) ? entry : undefined
+    }
+    const saved = await this.#insist(() => [end, ...reported()])
+    if (saved && untold() && reported().length > 0) await this.#insist(reported)
+    const entry = saved ? untold() : undefined
+    const told = entry && entry.end?.quiet !== true ? this.telling.tell(entry) : undefined
     this.#gone(task, this.agent.record.type === 'sub' ? undefined : told) // a subagent begins nothing by itself
-    for (const each of [...claims, ...late]) each.take(id)
+    for (const claim of this.telling.claimed(id)) claim.take(id)
   }
 
-  async #insist(records: readonly HistoryRecord[]): Promise<boolean> {
+  async #insist(records: () => readonly HistoryRecord[]): Promise<boolean> {
     for (let wait = 100; ; wait = Math.min(2 * wait, 10_000)) {
       try {
-        await this.#history.append(...records)
+        await this.#history.append(...records())
         return true
       } catch (err) {
         this.#ports.log.error({ err, session_id: this.agent.session.id }, 'the end of a task could not be saved')

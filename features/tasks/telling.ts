@@ -25,7 +25,8 @@ export class Telling {
   readonly #history: History
   readonly #state: Tracked<TaskState>
   readonly #ports: TellingPorts
-  readonly #claims = new Set<Claim>()
+  /** With the task whose end the result tells, once one has ended. */
+  readonly #claims = new Map<Claim, string | undefined>()
   #closed = false
 
   constructor(agent: AgentHost, history: History, state: Tracked<TaskState>, ports: TellingPorts) {
@@ -70,16 +71,16 @@ export class Telling {
     return this.#state.value.entries.some(isUntold) ? this.tellAll(() => true, 'activeOrNextTurn') : undefined
   }
 
-  /** Calls that wait for the task; they do not any more. */
+  /** Calls that wait for the task, which has ended; they wait for no other any more. */
   claimed(id: string): readonly Claim[] {
-    const claims = [...this.#claims].filter(each => each.task_ids.has(id))
-    for (const claim of claims) this.#claims.delete(claim)
+    const claims = [...this.#claims].flatMap(([claim, ended = id]) => (ended === id && claim.task_ids.has(id) ? [claim] : []))
+    for (const claim of claims) this.#claims.set(claim, id)
     return claims
   }
 
   /** The next end of one of the tasks is told by the result of this call. Returns the undo. */
   claim(claim: Claim): () => void {
-    this.#claims.add(claim)
+    this.#claims.set(claim, undefined)
     return () => this.#claims.delete(claim)
   }
 

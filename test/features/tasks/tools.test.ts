@@ -162,6 +162,33 @@ test('WaitFor by id for a task whose end the disk refuses at first is all that t
   assert.deepEqual(told(llm), [])
 })
 
+test('the agent hears of a task whose end the disk refused until the WaitFor for it was aborted', async t => {
+  let id = ''
+  let refuses = true
+  const refused = latch()
+  const history = historyOnDisk(records => {
+    if (!refuses || !records.some(({ type }) => type === 'task.terminated')) return
+    refused.open()
+    throw new Error('no space')
+  })
+  const llm = scriptedLlm(() => call('WaitFor', { timeout: 600, task_id: id }), 'ok', 'ok')
+  const scene = await startTasks(t, llm, { history })
+  const { task, end } = await scene.hold({ background: true })
+  id = task.id
+  await scene.prompt('go')
+  await scene.waitFor(({ type }) => type === 'tool.call.started')
+  end()
+  await refused.opened
+  await scene.call(abortSession, { params: { session_id: scene.session_id } })
+  await scene.settled(1)
+  refuses = false
+  await task.ended
+  await scene.prompt('again')
+  await scene.settled(2)
+
+  assert.equal(told(llm).length, 1)
+})
+
 test('WaitFor by id also ends with a task that ends in the foreground, and every call that waits for one ends with it', async t => {
   let id = ''
   const wait = (call_id: string) => ({ id: call_id, name: 'WaitFor', args: { timeout: 600 + Number(call_id) - 1, task_id: id } })
