@@ -1,5 +1,6 @@
 /** When the agents of a swarm start: a few at once, then one after the other, and slower when the provider limits the rate of requests. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { longestMs } from '../../kernel/index.ts'
 
 export interface Pace {
   /** So many start at once. */
@@ -70,7 +71,7 @@ export async function runSwarm(members: readonly Member[], pace: Pace, signal: A
       if (place) begin(place)
       continue
     }
-    const pause = ms === undefined ? [] : [sleep(ms, undefined, { signal, ref: false }).catch(() => undefined)] // an abort ends the pause
+    const pause = ms === undefined ? [] : [sleep(Math.min(ms, longestMs), undefined, { signal, ref: false }).catch(() => undefined)] // an abort ends the pause
     await Promise.race([...working, ...pause])
   }
   await Promise.all(working)

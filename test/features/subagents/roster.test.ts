@@ -14,6 +14,7 @@ import {
   stopped,
   suspended
 } from '../../../features/subagents/records.ts'
+import { runSwarm, usualPace } from '../../../features/subagents/schedule.ts'
 
 const begin = (subagentId: string, more: { model?: string; swarmIndex?: number } = {}) =>
   spawned.of({ subagentId, subagentName: 'coder', parentToolCallId: 'c', parentAgentId: 'main', runInBackground: false, ...more })
@@ -97,4 +98,18 @@ test('what was over when its turn was cut stays as it ended; what was at work ha
 test('without a limit of time nothing but its signal ends an agent', () => {
   const { signal } = new AbortController()
   assert.equal(limited(signal, 0).signal, signal)
+})
+
+test('a pause of a swarm that is longer than a timer can wait is the longest, and not none', async t => {
+  const warned: string[] = []
+  const hear = ({ name }: Error) => void warned.push(name)
+  process.on('warning', hear)
+  t.after(() => process.off('warning', hear))
+  const turn = new AbortController()
+  const member = { work: async () => 'limited' as const }
+  const ended = runSwarm([member, member], { ...usualPace, limited_ms: 2 ** 31 }, turn.signal)
+  await new Promise(setImmediate)
+  turn.abort()
+  await ended
+  assert.deepEqual(warned, [])
 })
