@@ -6,7 +6,7 @@
  */
 import { PromptBlocks, TurnHooks } from '../../features/agent/index.ts'
 import { ToolHooks } from '../../features/tools/index.ts'
-import { definePack, Type } from '../../kernel/index.ts'
+import { definePack, milliseconds, Type } from '../../kernel/index.ts'
 
 const texts = (description: string, standard: string[] = []) =>
   Type.Array(Type.String({ minLength: 1 }), { default: standard, description })
@@ -21,7 +21,7 @@ export default definePack({
     refused_words: texts('A prompt with one of these is not run'),
     rules: Type.String({ default: '', description: 'For the system prompt' }),
     probe: texts('Program and arguments; what it prints goes into the system prompt, the first 2,000 bytes of it'),
-    probe_every_ms: Type.Integer({ minimum: 10, maximum: 2_147_483_647, default: 60_000, description: 'From its end to its next start' })
+    probe_every_ms: milliseconds({ minimum: 10, default: 60_000, description: 'From its end to its next start' })
   }),
   setup(ctx, { tools, turns }) {
     const { refused_commands, refused_words, rules, probe, probe_every_ms } = ctx.config

@@ -1,5 +1,4 @@
 /** When something that failed is tried again. */
-
 import { setTimeout as delay } from 'node:timers/promises'
 import { longestMs } from '../../kernel/index.ts'
 import type { LlmError } from '../llm/index.ts'
