@@ -41,10 +41,10 @@ if (wanted.length === 0) fail(`no test matches ${filters.join(' ')}`)
 const missing = wanted.find(name => !existsSync(compiled(name)))
 if (missing) fail(`${compiled(missing)} is missing: run npm run build`)
 
+const programs = await bundlePrograms()
 const place = temporaryPlace()
 const seen = mkdtempSync(join(tmpdir(), 'svc-code-seen-'))
 const taken = mkdtempSync(join(tmpdir(), 'svc-code-taken-'))
-const programs = await bundlePrograms()
 // Lines of the sources cost a tenth of the time of all tests: they are for looking at some.
 const maps = filters.length > 0 ? ['--enable-source-maps'] : []
 // Most code runs too seldom in one process to pay for its optimizing, which was a fifth of the CPU of short processes: V8 waits longer with it.

@@ -199,7 +199,7 @@ test('a slice that the disk refuses does not end the goal: the next turn goes on
   await scene.settled(1)
 
   await scene.prompt('and?')
-  while ((await scene.goal()) !== null) await new Promise(resolve => setTimeout(resolve, 2))
+  await scene.waitFor(({ type, payload }) => type === 'goal.updated' && (payload as { snapshot: unknown }).snapshot === null)
 
   assert.deepEqual(scene.turns(), ['user', 'user', 'goal_continuation'])
 })
