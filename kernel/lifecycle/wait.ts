@@ -12,8 +12,8 @@ export const longestMs = 2 ** 31 - 1
 export const late: unique symbol = Symbol('late')
 
 /**
- * Resolves with the work's value, or with `late` after `ms` (never, when no timer can count that); rejects as the work does. The work itself goes on: end
- * it by its signal.
+ * Resolves with the work's value, or with `late` after `ms` (never, when no timer can count that); rejects as the work does. The work itself
+ * goes on: end it by its signal.
  */
 export function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | typeof late> {
   if (ms > longestMs) return work
