@@ -75,7 +75,7 @@ export class References implements Refs {
     this.#written = []
     this.#onEnd = onEnd
     try {
-      const value = work()
+      const value = this.attempt(work)
       return { value, signals: this.#written }
     } catch (error) {
       this.endWritten(this.#written) // nothing of it is sent
@@ -83,6 +83,17 @@ export class References implements Refs {
     } finally {
       this.#written = written
       this.#onEnd = ended
+    }
+  }
+
+  /** When `work` throws, the other end gets nothing of what it wrote, and knows no shape from it. */
+  attempt<T>(work: () => T): T {
+    const known = this.#shapes.size
+    try {
+      return work()
+    } catch (error) {
+      for (const shape of [...this.#shapes.keys()].slice(known)) this.#shapes.delete(shape)
+      throw error
     }
   }
 

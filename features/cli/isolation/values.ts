@@ -21,6 +21,8 @@ export interface Refs {
   known(value: object): Mark | undefined
   /** What stands for it on this side. */
   stand(mark: Mark): unknown
+  /** Does what writes something that may not cross. */
+  attempt<T>(work: () => T): T
   /** Objects with methods stay, and are asked from the other side; false: what they hold goes as data. */
   readonly keepsObjects: boolean
 }
@@ -158,8 +160,9 @@ export class Encoder {
     const { fields, cause, ...words } = factsOfError(error)
     const kept: Record<string, unknown> = {}
     const keep = (into: Record<string, unknown>, key: string, item: unknown) => {
+      const encoded = () => this.encode(item, `${path}.${key}`, depth + 1)
       try {
-        set(into, key, this.encode(item, `${path}.${key}`, depth + 1))
+        set(into, key, this.#refs.attempt(encoded))
       } catch (problem) {
         if (!(problem instanceof Uncrossable)) throw problem
       }

@@ -39,3 +39,22 @@ test('a list that cannot be had leaves nothing at the signals that went with its
 
   assert.equal(listeners(turn), 0)
 })
+
+test('an object crosses also when one like it went with what cannot cross, in a call or in an error', async () => {
+  class Box {
+    close() {}
+  }
+  class Crate extends Box {
+    open() {}
+  }
+  const fail = () => {
+    throw Object.assign(new Error('no'), { about: { crate: new Crate(), sign: Symbol('s') } })
+  }
+  const { server, child } = ends({ take: () => 'taken' })
+  server.root = { fail }
+
+  await assert.rejects(server.call(0, 'take', [new Box(), Symbol('s')]), /means nothing/)
+  await assert.rejects(child.call(0, 'fail', []), /no/)
+
+  for (const box of [new Crate(), new Box()]) assert.equal(await server.call(0, 'take', [box]), 'taken')
+})
