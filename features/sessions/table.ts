@@ -125,8 +125,13 @@ export class SessionTable {
     await this.#closing.get(id)
     const known = this.#live.has(id) || this.#loading.has(id) ? undefined : await this.#ports.catalog.find(id)
     if (!known || (await isThere(join(this.#ports.catalog.dir(known), waitingFile))) || (await this.#ports.owners.wasLeft(known))) {
-      await live(await this.load(id))
-      return
+      const session = await this.load(id)
+      try {
+        return void (await live(session))
+      } catch (error) {
+        if (!session.writable || session.isMoved || this.#live.get(id) === session) throw error
+        return await this.patch(id, change, live) // it was closed in between
+      }
     }
     if (this.#live.has(id) || this.#loading.has(id) || this.#closing.has(id)) return await this.patch(id, change, live)
     const patching = this.#patch(known, change).finally(() => this.#closing.delete(id))

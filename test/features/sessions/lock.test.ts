@@ -204,6 +204,21 @@ test('a session that is closed while its deletion ends its work is deleted', asy
   assert.deepEqual(told, ['pinned', 'unpinned', 'released', 'pinned', 'forgotten', 'unpinned', 'released, gone'])
 })
 
+test('a session that is closed while its archiving ends its work is changed', async () => {
+  const told: string[] = []
+  const streams = { takeOver: async () => ({ seq: 0, epoch: 'e' }) }
+  const note = async ({ title }: { title: string }) => void told.push(`saved ${title}`)
+  const catalog = { show: () => undefined, refresh: async (state: object) => state, put: note, change: note } as Parts['catalog']
+  const table = tableWith(told, { dir: await freshDir(), streams, catalog, live: { now: () => new Date(1) } })
+  await table.load('session_a')
+  const change = <S extends object>(state: S) => ({ ...state, title: 'changed' })
+  await table.patch('session_a', change, async session => {
+    await table.unload('session_a')
+    await session.update(change)
+  })
+  assert.deepEqual(told, ['pinned', 'unpinned', 'released', 'saved changed', 'released'])
+})
+
 test('a session that could not be made leaves its lock to others', async () => {
   const told: string[] = []
   const table = tableWith(told, { dir: join(await freshDir(), 'new'), catalog: { change: fails('the state cannot be saved') } })
