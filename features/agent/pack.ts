@@ -125,14 +125,7 @@ export default definePack({
       return engine
     })
     ctx.slot(slot)
-    const of = async (agent: AgentHost) => {
-      try {
-        return await agent.get(slot)
-      } catch (error) {
-        await agent.drop(slot) // the next call tries again
-        throw error
-      }
-    }
+    const of = async (agent: AgentHost) => agent.get(slot)
 
     ctx.provide(TurnHooks, hooks)
     ctx.provide(Agents, {

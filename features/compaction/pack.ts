@@ -52,7 +52,8 @@ export default definePack({
     })
     ctx.slot(slot)
     sessions.onArchive(async session => {
-      for (const memory of await Promise.all(session.agents().flatMap(agent => agent.peek(slot) ?? []))) await memory.drop()
+      const memories = await Promise.all(session.agents().map(agent => agent.peek(slot)?.catch(() => undefined)))
+      for (const memory of memories) await memory?.drop()
     })
     const notes = ctx.collect(CompactionNotes)
     const ports: AutoPorts = {

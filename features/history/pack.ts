@@ -21,14 +21,7 @@ export default definePack({
     ctx.slot(slot)
     ctx.slot(AttachmentsSlot)
     const histories: Histories = {
-      async of(agent) {
-        try {
-          return await agent.get(slot)
-        } catch (error) {
-          await agent.drop(slot) // the next call reads the journal again
-          throw error
-        }
-      },
+      of: async agent => agent.get(slot),
       stored: (dir, spec, known) => readStored(ctx, ctx.storeAt(wireStore, dir), spec, known),
       medium: findMedium,
       attach: (agent, attachment) => agent.get(AttachmentsSlot).add(attachment),

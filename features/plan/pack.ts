@@ -39,7 +39,6 @@ export default definePack({
       opening.catch(err => {
         if (agent.scope.closed || ctx.signal.aborted) return
         ctx.log.error({ err, session_id: agent.session.id }, 'the plan mode of an agent could not be read')
-        void agent.drop(slot) // the next look tries again
       })
       return opening
     })

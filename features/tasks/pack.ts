@@ -66,8 +66,9 @@ export default definePack({
     )
     ctx.slot(tables)
     const tableOf = (agent: AgentHost) => agent.get(tables)
-    /** Those of a loaded session that somebody asked for. */
-    const openTables = (session: Session) => Promise.all(session.agents().flatMap(agent => agent.peek(tables) ?? []))
+    /** Those of a loaded session that somebody asked for; what cannot be opened hears who asked. */
+    const openTables = async (session: Session) =>
+      (await Promise.all(session.agents().map(agent => agent.peek(tables)?.catch(() => undefined)))).filter(table => table !== undefined)
 
     const policies = ctx.collect(ToolPolicies)
     ctx.contribute(ToolPolicies, {

@@ -4,13 +4,14 @@ import { developerError } from '../errors.ts'
 import type { StoreOf } from '../storage/ports.ts'
 import type { Guard } from './guard.ts'
 import { type Dispose, Scope } from './scope.ts'
+import { isPromise } from './wait.ts'
 
 /** Per-host state; the object itself is the key, so that slots of one name never meet. */
 export interface Slot<T, H extends SlotHost = SlotHost> {
   readonly kind: 'slot'
   /** For messages. */
   readonly name: string
-  /** Called once per host, at the first `get`. May return a promise; `get` then returns that promise. */
+  /** Called once per host, at the first `get`. May return a promise; `get` then returns that promise, and once it has rejected opens anew. */
   readonly open: (host: H) => T
   /** See `defineSlot`. */
   readonly basis?: () => unknown
@@ -114,6 +115,7 @@ export abstract class SlotHost {
       return this.#hosts.close(slot, value)
     })
     this.#filled.set(slot, { value, basis, forget })
+    if (isPromise(value)) value.then(undefined, forget) // whoever asks next opens it anew
     return value
   }
 

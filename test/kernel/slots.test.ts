@@ -165,9 +165,24 @@ test('what a slot has opened is handed over at once from then on, and anew after
   await host.drop(slot)
   assert.equal(host.opened(slot), undefined)
   assert.equal(await host.whenOpen(slot, ({ number }) => number), 2)
-  const failing = defineSlot('failing', () => Promise.reject(new Error('not today')))
-  await assert.rejects(async () => host.whenOpen(failing, () => 0), /not today/)
-  assert.equal(host.opened(failing), undefined)
+})
+
+test('a slot whose promise rejects is opened anew by whoever asks next', async () => {
+  class Host extends SlotHost {
+    store(): never {
+      throw new Error('no stores')
+    }
+  }
+  const host = new Host(testEnvironment().hosts)
+  let fails = true
+  const slot = defineSlot('failing', async () => {
+    if (fails) throw new Error('not today')
+    return 'open'
+  })
+  await assert.rejects(async () => host.whenOpen(slot, () => 0), /not today/)
+  assert.deepEqual([host.opened(slot), host.peek(slot)], [undefined, undefined])
+  fails = false
+  assert.equal(await host.get(slot), 'open')
 })
 
 test('a value that was made of something that has been replaced is closed, and the next look opens one that is made of what is there', async () => {

@@ -5,7 +5,7 @@ import { archiveSession, createSession, restoreSession } from '../../../features
 import { cancelTask, detachTask, listTasks, readTask, type TaskInfo } from '../../../features/tasks/index.ts'
 import { startedRecord } from '../../../features/tasks/records.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
-import { copyOfHome } from '../agent/start.ts'
+import { copyOfHome, historyOnDisk } from '../agent/start.ts'
 import { afterRestart, startTasks, type TaskScene, told } from './start.ts'
 
 const ends = ({ events }: TaskScene) =>
@@ -98,6 +98,30 @@ test('when the pack leaves, its tasks end and say so; when it is back, they are 
     tables.map(({ info }) => [info.taskId, info.status]),
     [[task.id, 'killed']]
   )
+})
+
+test('the tasks of an agent that could not be read once are read again, and meanwhile those of others are listed', async t => {
+  let broken = false
+  const history = historyOnDisk(
+    () => undefined,
+    () => {
+      if (broken) throw new Error('no descriptors')
+    }
+  )
+  const scene = await startTasks(t, scriptedLlm('ok'), { history })
+  const session = await scene.sessions.load(scene.session_id)
+  const { task } = await scene.hold({ background: true })
+  const child = await session.createAgent({ type: 'sub', parent_agent_id: 'main' })
+  broken = true
+  await assert.rejects(scene.tasks.list(child))
+  broken = false
+
+  const { items } = (await scene.call(listTasks, { params: { session_id: scene.session_id }, query: {} })).data
+  assert.deepEqual(
+    items.map(({ id }) => id),
+    [task.id]
+  )
+  assert.deepEqual(await scene.tasks.list(child), [])
 })
 
 test('a task of a subagent is listed when it is in the background, told with the next turn of its agent, and starts none', async t => {
