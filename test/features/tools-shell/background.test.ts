@@ -296,7 +296,7 @@ test('the whole output of a command in the background is in its file, cleaned as
   assert.equal(await readFile(path, 'utf8'), '20%\nend')
 })
 
-test('what a command prints while the server lets go of it is in its file, in its place', async () => {
+test('what a command prints while the server lets go of it is in its file, in its place', { timeout: 20_000 }, async () => {
   const cwd = await freshDir()
   const [file, marked] = [join(cwd, 'output'), join(cwd, 'marked')]
   const line = 'read go; echo first; touch marked; read go; echo second'
