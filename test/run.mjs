@@ -86,7 +86,7 @@ child.on('exit', (code, signal) => {
   rmSync(place, { recursive: true, force: true, maxRetries: 3 })
   if (left.length > 0) process.stderr.write(`left behind in the directory for temporary files: ${left.join(' ')}\n`)
   const unseen = filters.length === 0 ? unseenOf(seen) : []
-  for (const dir of [seen, taken]) rmSync(dir, { recursive: true, force: true })
+  for (const dir of [seen, taken, programs]) rmSync(dir, { recursive: true, force: true })
   if (unseen.length > 0) process.stderr.write(`in the API documents, and in no answer or frame of this run:\n  ${unseen.join('\n  ')}\n`)
   process.exit(signal || left.length + unseen.length > 0 ? code || 1 : (code ?? 1))
 })
@@ -157,8 +157,7 @@ function groupFiles(names) {
 
 /** The programs that tests start, each with all that it imports: that takes half as long to start as from a hundred files. */
 async function bundlePrograms() {
-  const dir = resolve('dist', 'test', 'bundled') // as far from dist/bundle as they are themselves
-  rmSync(dir, { recursive: true, force: true })
+  const dir = mkdtempSync(resolve('dist', 'test', 'bundled-')) // as far from dist/bundle as they are themselves; another run has its own
   const input = readdirSync(join('test', 'programs')).map(name => join('test', 'programs', name))
   const bundle = await rolldown({ input, platform: 'node', external: ['level'], logLevel: 'warn' })
   await bundle.write({ dir, sourcemap: true })
