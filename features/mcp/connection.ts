@@ -104,6 +104,14 @@ export async function connect(
   }
   try {
     await untilAborted(client.connect(made.transport as Transport, { signal: starting, timeout: longestMs }), starting)
+    // From here on: it may end with the list of its tools, or in the middle of it.
+    let isStarting = true
+    client.onclose = () => {
+      if (open && !isStarting) events.closed(shown(made.trouble() ?? closed))
+      open = false
+    }
+    // Answers come on the one stream of such a server, and another one begins another session there.
+    client.onerror = error => void (error instanceof sdk.SseError && client.close())
     // Also while the first list is on its way: that one may be what it was before.
     let changed = false
     let toolsChanged = () => {
@@ -115,12 +123,8 @@ export async function connect(
       changed = false
       listed = await list(starting)
     }
-    client.onclose = () => {
-      if (open) events.closed(shown(made.trouble() ?? 'the connection was closed'))
-      open = false
-    }
-    // Answers come on the one stream of such a server, and another one begins another session there.
-    client.onerror = error => void (error instanceof sdk.SseError && client.close())
+    if (!open) throw new Error(closed)
+    isStarting = false
     toolsChanged = () => events.toolsChanged()
     return {
       get listed() {
@@ -160,6 +164,7 @@ export async function connect(
 }
 
 const wanted = 'the server wants a login'
+const closed = 'the connection was closed'
 
 function wantsLogin(error: unknown): boolean {
   return (error as Error).name === 'UnauthorizedError' || isStatus(error, 401)

@@ -162,6 +162,70 @@ test('a server of one stream is lost with it, and so are the calls that run', as
   await server.close()
 })
 
+test('a server of one stream that ends while it lists its tools has not started, and nobody waits for it', async () => {
+  let events: ReadableStreamDefaultController<Uint8Array> | undefined
+  const say = (text: string) => events?.enqueue(Buffer.from(text))
+  const fetch = async (_url: string | URL, init?: RequestInit) => {
+    if (init?.method === 'POST') {
+      const { id, method } = JSON.parse(String(init.body)) as { id?: number; method: string }
+      const result = { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'one', version: '1' } }
+      if (method === 'initialize') say(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
+      if (method === 'tools/list') events?.close()
+      return new Response(null, { status: 202 })
+    }
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        events = controller
+        say('event: endpoint\ndata: /messages\n\n')
+      }
+    })
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+  }
+  const one = { ...entry, config: { transport: 'sse', url: 'http://127.0.0.1:1/sse' } } as const
+  const ports = { ...portsTo([[]], 9), remote: { fetch, close: () => Promise.resolve() }, startupMs: () => 5000 }
+  await assert.rejects(connect(one, '/', ports, new AbortController().signal, quiet), ({ message }: Error) => {
+    assert.doesNotMatch(message, /did not start within/)
+    return true
+  })
+})
+
+test('a program that is ended with the list of its tools has not started', async () => {
+  const ended = latch<string>()
+  let say: (text: string) => void = () => undefined
+  const program: Program = {
+    pid: 1,
+    ended: ended.opened,
+    write: async text => {
+      const { id, method, params } = JSON.parse(String(text)) as { id?: number; method: string; params: { protocolVersion: string } }
+      const serverInfo = { name: 'loud', version: '1' }
+      const hello = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo }
+      const result = method === 'initialize' ? hello : { tools: [] }
+      const noise = method === 'tools/list' ? 'x'.repeat(2000) : ''
+      if (id !== undefined) say(`${JSON.stringify({ jsonrpc: '2.0', id, result })}\n${noise}`)
+    },
+    stop: async () => ended.open('it was stopped')
+  }
+  const start: Shell['start'] = ({ onText }) => {
+    say = text => onText('stdout', text)
+    return program
+  }
+  const ports = portsTo([], 9)
+  const limits = { ...ports.limits, messagesPerSecond: 100 }
+  const shell = () => ({ ...({} as Shell), start })
+  const server = new McpServer({ ...entry, config: { transport: 'stdio', command: 'x' } }, '/', {
+    ...ports,
+    limits,
+    shell,
+    log: silent,
+    backoffMs: [],
+    changed: () => undefined
+  })
+  server.start()
+  await server.settled
+  assert.deepEqual([server.state, server.error], ['failed', 'it sent a message of more than 1000 characters'])
+  await server.close()
+})
+
 test('what is asked for again and again is done once a while', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let done = 0
