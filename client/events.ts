@@ -190,6 +190,7 @@ export class EventStream {
           const snapshot = await this.#options.snapshot(session_id)
           if (!isCurrent()) return
           state.rebuild(snapshot)
+          if (!isCurrent()) return // whoever got it wants no more
         }
         const { agents } = state.options
         const ack = await connection.request('subscribe', {
@@ -223,6 +224,7 @@ export class EventStream {
 
   #refuse(entry: Entry, error: Error): void {
     this.#watched.delete(entry.session_id)
+    entry.state.close()
     entry.settle.reject(error)
   }
 }

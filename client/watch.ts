@@ -58,6 +58,7 @@ export class WatchState {
   #lacking = false
   /** Text that is missing now is made up for at the end of the turn. */
   #asItIs = false
+  #closed = false
 
   constructor(options: WatchOptions) {
     this.options = options
@@ -74,6 +75,11 @@ export class WatchState {
   lost(): void {
     this.#pending = []
     if (this.#open.size > 0 && this.options.onSnapshot) this.needsSnapshot = true
+  }
+
+  /** Nothing is told any more, also of what waits. */
+  close(): void {
+    this.#closed = true
   }
 
   get joining(): boolean {
@@ -117,6 +123,7 @@ export class WatchState {
    * snapshot is needed.
    */
   take(frame: SessionEvent): boolean {
+    if (this.#closed) return true
     if (this.#pending) {
       this.#pending.push(frame)
       return true

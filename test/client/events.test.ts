@@ -224,6 +224,42 @@ test('a connection that introduces itself is closed with the stream', async () =
   assert.equal(closed(), true)
 })
 
+test('a watch that is closed by whoever hears of it tells nothing more, and is subscribed no more', async t => {
+  const { page, cwd, server } = await scene(t, [[{ text: 'first' }]])
+  const author = await page()
+  const id = await newSession(author, cwd)
+  const done = author.next('prompt.completed')
+  await author.openSession(id)
+  await prompt(author, id, 'one')
+  await done
+  const sent: string[] = []
+  class Told extends WebSocket {
+    override send(data: unknown) {
+      sent.push((JSON.parse(String(data)) as { type: string }).type)
+      super.send(data as string)
+    }
+  }
+  const client = createClient({ url: server.url, token: server.token, WebSocket: Told as never })
+  t.after(() => client.close())
+  const snapshot = await unwrap(client.rest.GET('/api/v1/sessions/{session_id}/snapshot', { params: { path: { session_id: id } } }))
+
+  const replayed: string[] = []
+  const first = client.events.watch(id, {
+    from: { seq: 1, epoch: snapshot.epoch },
+    onEvent: ({ type }) => {
+      replayed.push(type)
+      first.close()
+    }
+  })
+  await first.ready.catch(() => undefined)
+  const second = client.events.watch(id, { from: 'snapshot', onEvent: () => undefined, onSnapshot: () => second.close() })
+  await assert.rejects(second.ready, /the watch is closed/)
+  await client.events.watch(id, { onEvent: () => undefined }).ready
+
+  assert.equal(replayed.length, 1)
+  assert.deepEqual(sent, ['client_hello', 'subscribe', 'unsubscribe', 'unsubscribe', 'subscribe'])
+})
+
 test('a stream that is closed opens no connection', async () => {
   const { Scripted, made } = scripted()
   const told: string[] = []
