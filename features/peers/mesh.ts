@@ -31,6 +31,8 @@ interface Peer {
   readonly entry: Entry
   readonly requests: Requests
   link: Link | undefined
+  /** Its link broke, which topics have not been told. */
+  broken: boolean
   /** It did not answer when it was dialled, and has not been linked since. */
   deaf: boolean
   dialing: boolean
@@ -176,6 +178,7 @@ export class Mesh {
       entry,
       requests: new Requests(() => this.#dial(peer, 'http')),
       link: undefined,
+      broken: false,
       deaf: false,
       dialing: false,
       clients: new Set()
@@ -240,10 +243,11 @@ export class Mesh {
       closed: () => {
         if (peer.link !== link) return
         peer.link = undefined
+        peer.broken = true
         if (this.#closed) return
         void this.look().then(() => {
           if (this.#peers.get(server_id) !== peer) return
-          this.#each(topic => topic.left?.(server_id, false))
+          this.#tellBreak(peer)
           void this.#keepLinked(peer)
         })
       }
@@ -251,8 +255,18 @@ export class Mesh {
     peer.link = link
     peer.deaf = false
     old?.close()
-    if (this.#closed) link.close()
-    else this.#each(topic => topic.joined?.(server_id))
+    if (this.#closed) {
+      link.close()
+      return
+    }
+    this.#tellBreak(peer) // the other one may be quicker than the look whether it has ended
+    this.#each(topic => topic.joined?.(server_id))
+  }
+
+  #tellBreak(peer: Peer): void {
+    if (!peer.broken) return
+    peer.broken = false
+    this.#each(topic => topic.left?.(peer.entry.server_id, false))
   }
 
   async #dial(peer: Peer, purpose: string): Promise<Socket> {

@@ -5,6 +5,7 @@ import fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
+import { dialChannel, homeSecret } from '../../../features/peers/handshake.ts'
 import { Mesh } from '../../../features/peers/mesh.ts'
 import { ownerHook } from '../../../features/peers/owner.ts'
 import type { PeerTopic } from '../../../features/peers/service.ts'
@@ -150,6 +151,33 @@ test('a server that comes again is another one, and is linked as the first was',
     await first.heard.until(`left ${id} true`)
   }
   assert.equal(first.heard.lines.filter(line => line.startsWith('joined')).length, ids.length)
+})
+
+test('the break of a link is told before the next one, however soon that comes', { timeout }, async t => {
+  keepAlive(t)
+  const home = await freshDir()
+  const first = server(t, home, older)
+  await first.mesh.open()
+  // Another one, which dials, and many more, so that a look at all of them takes longer than a link.
+  const dir = join(home, 'server', 'peers')
+  const entry = JSON.parse(await fs.readFile(join(dir, `${older}.json`), 'utf8')) as { port: number }
+  const many = Array.from({ length: 200 }, (_, n) => `01ARZ3NDEKTSV4RRFFQ69G6${String(n).padStart(3, '0')}`)
+  for (const server_id of [younger, ...many]) await fs.writeFile(join(dir, `${server_id}.json`), JSON.stringify({ ...entry, server_id }))
+  await first.mesh.look()
+  const secret = await homeSecret(join(home, 'server'))
+  const dial = () => dialChannel(entry.port, secret, { purpose: `link ${younger}`, id: older })
+  const broken = await dial()
+  await first.heard.until(`joined ${younger}`)
+  broken.destroy()
+  const again = await dial()
+  t.after(() => again.destroy())
+  const joined = () => first.heard.lines.filter(line => line === `joined ${younger}`).length
+  while (joined() < 2) await new Promise(setImmediate)
+  await first.mesh.look()
+  await new Promise(setImmediate)
+
+  const lines = first.heard.lines.filter(line => line.includes(younger))
+  assert.deepEqual(lines, [`joined ${younger}`, `left ${younger} false`, `joined ${younger}`])
 })
 
 test('packs tell and ask themselves at the other server, and events that reach everyone go there', { timeout }, async t => {
