@@ -100,6 +100,7 @@ export class Place {
       const spot = await findSpot(this.#options)
       this.#spot = spot
       await this.#release()
+      if (this.#closed) return // nobody would close what is begun now
       await this.#watch(spot, appeared)
       if (isSame(await findSpot(this.#options), spot)) return // else it came, or went, before the watcher was ready
     }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
-import { mkdir, realpath } from 'node:fs/promises'
+import { lstat, mkdir, realpath, rename } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { ChokidarOptions, FSWatcher } from 'chokidar'
 import type { FileChange, WatchTrouble } from '../../../features/watch/change.ts'
@@ -37,7 +37,7 @@ async function scene(whenReady: boolean, begins = (_watcher: EventEmitter) => {}
     unknown: () => unknown(),
     lost: (trouble: WatchTrouble) => lost(trouble)
   }
-  return { place: await Place.open({ root, path: 'src', recursive: true }, ports), begun, missed, over }
+  return { root, place: await Place.open({ root, path: 'src', recursive: true }, ports), begun, missed, over }
 }
 
 test('where the machine has no watches left a path is looked at again and again', async () => {
@@ -56,6 +56,18 @@ test('when the watches run out later, the path is looked at from then on, and wh
   assert.equal(begun.at(-1)?.options.usePolling, true)
   assert.equal(begun.length, 2)
   await place.close()
+})
+
+test('a path that is let go of while its place changes is not watched there', async () => {
+  const { root, place, begun } = await scene(true)
+  const isClosed = new Promise<void>(resolve => {
+    Object.assign(begun[0]!.watcher, { close: async () => resolve(place.close()) })
+  })
+  await rename(`${root}/src`, `${root}/other`)
+  begun[0]?.watcher.emit('raw', 'rename')
+  await isClosed
+  for (let passes = 0; passes < 20; passes++) await lstat(root)
+  assert.equal(begun.length, 1)
 })
 
 test('more files than can be looked at end the watch, which is said', async () => {
