@@ -80,6 +80,6 @@ function labels({ top }: Repository, root: Root): string[] {
 function bounded(path: string, text: string, cut: boolean): DataOf<typeof diffFile> {
   const long = text.length > MAX_CHARS
   // The last line of what is shown is whole.
-  const diff = long || cut ? headOf(text, text.lastIndexOf('\n', MAX_CHARS) + 1 || MAX_CHARS) : text
+  const diff = long || cut ? headOf(text, text.lastIndexOf('\n', MAX_CHARS - 1) + 1 || MAX_CHARS) : text
   return { path, diff, truncated: long || cut }
 }

@@ -116,6 +116,11 @@ test('a diff shows what changed since the last commit, a new file whole, and not
   await put('long', 'line\n'.repeat(400_000))
   const long = await diff('long')
   assert.deepEqual([long.truncated, long.diff.length <= 1_048_576, long.diff.endsWith('+line\n')], [true, true, true])
+  // Wherever the lines end, also with the first character that is too many.
+  for (const first of ['', 'x', 'xx', 'xxx']) {
+    await put('long', `${first}\n${'xx\n'.repeat(400_000)}`)
+    assert.ok((await diff('long')).diff.length <= 1_048_576, first)
+  }
 })
 
 test('listings show the status of each entry', async t => {
