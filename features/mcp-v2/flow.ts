@@ -143,7 +143,12 @@ export class Flow {
       const { book, isThere } = this.#ports
       if (!(await isThere(this.entry))) return `the MCP server ${this.entry.name} was removed meanwhile`
       const found = { tokens: this.#tokens, client: this.#client, discovery: this.#discovery }
-      await book.locked(this.entry, () => book.write(this.entry, JSON.parse(JSON.stringify(found))))
+      const isKept = await book.locked(this.entry, async () => {
+        if (this.#over) return false
+        await book.write(this.entry, JSON.parse(JSON.stringify(found)))
+        return true
+      })
+      if (!isKept) return 'the login was over before'
     } catch (error) {
       return `the code of the login was not taken: ${reasonOf(error)}`
     }

@@ -302,6 +302,33 @@ test('the model can begin the login itself, and the user gets the address', asyn
   assert.equal((await scene.run(['mcp__site__echo', { text: 'x' }]))[0]?.output, 'guarded says x')
 })
 
+test('a login that is given up while its code is exchanged is not kept', async t => {
+  const site = await guarded(t)
+  const kept: string[] = []
+  const locked = (_entry: Entry, work: () => Promise<unknown>) => work()
+  const book = { accessToken: async () => undefined, locked, write: async () => kept.push('login') } as unknown as CredentialBook
+  const entry = { name: 'site', source: 'user', config: { transport: 'http', url: site.url } } as unknown as Entry
+  const cancelled = latch()
+  const flows = new Flows({
+    book,
+    fetch,
+    idleMs: 900_000,
+    newId: () => '1',
+    async isThere() {
+      flows.cancel('flow_1')
+      cancelled.open()
+      return true
+    },
+    authorized: () => kept.push('told')
+  })
+  const begun = await flows.begin(entry)
+  assert.ok(begun.status === 'authorization-required')
+  const browsed = browse(begun.authorizationUrl).catch(() => undefined) // its page ends with the login
+  await cancelled.opened
+  await browsed
+  assert.deepEqual(kept, [])
+})
+
 test('of a login that is over nothing is kept once its end was told, or it was given up, or it did not begin', async t => {
   const site = await guarded(t)
   const book = { accessToken: async () => undefined } as unknown as CredentialBook
