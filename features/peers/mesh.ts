@@ -48,6 +48,8 @@ export class Mesh {
   readonly #directory: Directory
   readonly #peers = new Map<string, Peer>()
   readonly #answering: Server
+  /** By which others pass requests on: what does not listen itself knows nothing of its connections. */
+  readonly #asking = new Set<Socket>()
   #secret = ''
   #listener: Listener | undefined
   #looking: Promise<void> | undefined
@@ -103,7 +105,7 @@ export class Mesh {
       peer.requests.close()
       peer.link?.close()
     }
-    this.#answering.closeAllConnections()
+    for (const socket of this.#asking) socket.destroySoon()
   }
 
   servers(): string[] {
@@ -282,6 +284,8 @@ export class Mesh {
   #take(socket: Socket, purpose: string): void {
     if (this.#closed) socket.destroy()
     else if (purpose === 'http') {
+      this.#asking.add(socket)
+      socket.once('close', () => this.#asking.delete(socket))
       this.#answering.emit('connection', socket)
       socket.resume()
     } else if (purpose === 'client') takeClient(socket, this.#ports.relays)

@@ -1,5 +1,6 @@
 /** Servers of one home as one of them sees the others: who comes, who goes, and what they say to each other. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import events from 'node:fs'
 import fs from 'node:fs/promises'
 import { join } from 'node:path'
@@ -151,6 +152,22 @@ test('a server that comes again is another one, and is linked as the first was',
     await first.heard.until(`left ${id} true`)
   }
   assert.equal(first.heard.lines.filter(line => line.startsWith('joined')).length, ids.length)
+})
+
+test('a server that is closed lets go of those that passed requests on to it', { timeout }, async t => {
+  keepAlive(t)
+  const home = await freshDir()
+  const first = server(t, home, older)
+  await first.mesh.open()
+  const { port } = JSON.parse(await fs.readFile(join(home, 'server', 'peers', `${older}.json`), 'utf8')) as { port: number }
+  const socket = await dialChannel(port, await homeSecret(join(home, 'server')), { purpose: 'http', id: older })
+  t.after(() => socket.destroy())
+  socket.write('GET /x HTTP/1.1\r\nx-relayed-asker: {"remote_address":"10.1.2.3"}\r\n\r\n')
+  socket.resume()
+  await once(socket, 'data')
+
+  await first.close()
+  await once(socket, 'close')
 })
 
 test('the break of a link is told before the next one, however soon that comes', { timeout }, async t => {
