@@ -35,6 +35,8 @@ export interface ConnectionOptions {
   onFrame(frame: ServerFrame): void
   /** Called once, after `open` has resolved. */
   onClose(reason: string): void
+  /** Called at once with what is being connected: it may be closed before it is open. */
+  onBegin?(connection: Connection): void
 }
 
 /** A password may hold characters that may not stand in a subprotocol; of a token nothing changes. */
@@ -59,10 +61,12 @@ export class Connection {
     this.#socket = new socket(`${url.replace(/^http/, 'ws')}/api/v1/ws`, [`svc-code.bearer.${inSubprotocol(token)}`])
   }
 
-  /** Resolves after the server's hello; rejects when the connection cannot be made. */
+  /** Resolves after the server's hello; rejects when the connection cannot be made, or is closed before. */
   static async open(options: ConnectionOptions): Promise<Connection> {
     const connection = new Connection(options)
-    await connection.#connect()
+    const connected = connection.#connect()
+    options.onBegin?.(connection)
+    await connected
     return connection
   }
 

@@ -62,7 +62,7 @@ export class EventStream {
   readonly #listeners = new Set<(frame: EventFrame) => void>()
   readonly #stateListeners = new Set<(state: StreamState) => void>()
   #connection: Connection | undefined
-  /** Also while it introduces itself. */
+  /** Also while it connects and introduces itself. */
   #newest: Connection | undefined
   #started = false
   #closed = false
@@ -131,9 +131,11 @@ export class EventStream {
         socket,
         silenceMs,
         onFrame: frame => this.#receive(frame),
-        onClose: reason => this.#lost(reason)
+        onClose: reason => this.#lost(reason),
+        onBegin: begun => {
+          this.#newest = begun
+        }
       })
-      this.#newest = connection
       if (!this.#closed) await connection.request('client_hello', { client_id })
       if (this.#closed) return connection.close()
       this.#connection = connection // a watch that came before is joined below, and nowhere else

@@ -360,6 +360,37 @@ test('a client that slept asks first whether the server is there, and keeps its 
   assert.deepEqual(states, ['connecting', 'open'])
 })
 
+test('a stream that is closed while it connects lets go of its socket', async () => {
+  const closed = latch()
+  const made = latch()
+  class Silent {
+    onopen = null
+    onclose = null
+    onerror = null
+    onmessage = null
+    constructor() {
+      made.open()
+    }
+    send() {}
+    close() {
+      closed.open()
+    }
+  }
+  const told: string[] = []
+  const client = createClient({
+    url: 'http://127.0.0.1:1',
+    token: 'x',
+    WebSocket: Silent as never,
+    onState: ({ state }) => void told.push(state)
+  })
+  client.events.listen(() => undefined)
+  await made.opened
+  client.close()
+  await closed.opened
+  for (let pass = 0; pass < 5; pass++) await new Promise(setImmediate)
+  assert.deepEqual(told, ['connecting', 'closed'])
+})
+
 test('offsets per turn and per step both join, repetitions are cut off, and missing text asks for a snapshot', () => {
   let text = ''
   const state = new WatchState({
