@@ -12,8 +12,8 @@ export function redactUrls(given: string): string {
     .replace(/([?&#;]([\w.~%-]{1,60})=)[^&#;\s]+/g, (whole, head: string, name: string) => (isSecretParameter(name) ? head : whole))
 }
 
-/** Scheme, user name, host and what follows. A host that goes on behind a quote is no host that anybody knows. */
-const address = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)([^/?#\s]*@)?([^/?#\s'"<>\\]*)(?=[/?#\s]|$|['"<>](?:[\s,;)\]]|$))(\S*)/gi
+/** Scheme, user name, host and what follows. A host that goes on behind a quote is no host that anybody knows; it has no `@`, so that each is tried once. */
+const address = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)([^/?#\s]*@)?([^/?#\s'"<>\\@]*)(?=[/?#\s]|$|['"<>](?:[\s,;)\]]|$))(\S*)/gi
 const parameter = /([?&#;]([\w.~%-]{1,60})=)([^&#;\s]*)/g
 
 /**
