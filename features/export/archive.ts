@@ -35,8 +35,9 @@ export async function archiveOf(texts: readonly Text[], sources: readonly Source
         const opened = out.destroyed ? undefined : await openEntry(root, entry)
         if (!opened) continue
         const { handle, size, mtime } = opened
-        if (size === 0) {
-          zip.addBuffer(Buffer.alloc(0), entry.name, { mtime })
+        const isWanted = !out.destroyed // it may have been given up while the file was opened
+        if (size === 0 || !isWanted) {
+          if (isWanted) zip.addBuffer(Buffer.alloc(0), entry.name, { mtime })
           await handle.close()
           continue
         }

@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict'
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
+import { mkdir, readFile, realpath, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import type { Entry as ZipEntry, ZipFile } from 'yauzl'
 import { archiveOf } from '../../../features/export/archive.ts'
+import { entryOf } from '../../../features/export/entries.ts'
 import exporting from '../../../features/export/pack.ts'
 import { createSession } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
+import { openFiles } from '../../helpers/open-files.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 async function scene(t: Parameters<typeof startTestKernel>[0]) {
@@ -134,6 +138,22 @@ test('an archive is whole also when it was ready long before anybody read it', a
   for (let pass = 0; pass < 50; pass++) await setImmediate()
   const files = await unzip(await buffer(archive))
   assert.equal(String(files.get('a.txt')), 'words')
+})
+
+test('a file that is being opened when nobody wants the archive any more is closed', async () => {
+  const dir = await realpath(await freshDir())
+  const file = join(dir, 'picture')
+  await writeFile(file, randomBytes(1024 * 1024))
+  const passed = new EventEmitter()
+  const gone = once(passed, 'end', { signal: AbortSignal.timeout(5000) })
+  async function* entries() {
+    process.nextTick(() => archive.destroy()) // when it is asked for, and before it is open
+    yield entryOf('picture', file)
+    passed.emit('end')
+  }
+  const archive = await archiveOf([], [{ root: dir, entries: entries() }], [])
+  await gone
+  assert.equal(await openFiles(dir), 0)
 })
 
 test('failures are envelopes: an unknown session, a log that is too large, a body that is none', async t => {
