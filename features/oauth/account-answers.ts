@@ -6,12 +6,12 @@ import { AccountProblem } from './problem.ts'
 
 type Window = NonNullable<UsageRow['window']>
 
-const units: Readonly<Record<string, Window['unit']>> = {
-  TIME_UNIT_MINUTE: 'minute',
-  TIME_UNIT_HOUR: 'hour',
-  TIME_UNIT_DAY: 'day',
-  TIME_UNIT_WEEK: 'week'
-}
+const units = new Map<unknown, Window['unit']>([
+  ['TIME_UNIT_MINUTE', 'minute'],
+  ['TIME_UNIT_HOUR', 'hour'],
+  ['TIME_UNIT_DAY', 'day'],
+  ['TIME_UNIT_WEEK', 'week']
+])
 /** The wallet counts in millionths of a cent. */
 const PER_CENT = 1_000_000
 
@@ -42,7 +42,7 @@ function rowOf(row: unknown, window: Window | undefined, name?: unknown): UsageR
 function windowOf(window: unknown): Window | undefined {
   if (!isTable(window)) return undefined
   const duration = integer(window.duration)
-  const unit = units[String(window.timeUnit)]
+  const unit = units.get(window.timeUnit)
   if (duration === undefined || unit === undefined) return undefined
   return unit === 'minute' && duration >= 60 && duration % 60 === 0 ? { duration: duration / 60, unit: 'hour' } : { duration, unit }
 }

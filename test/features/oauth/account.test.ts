@@ -34,6 +34,7 @@ test('usage is mapped to rows, windows and cents', async t => {
           { name: '', window: { duration: 90, timeUnit: 'TIME_UNIT_MINUTE' }, detail: { limit: 5, name: 'inner', resetTime: '' } },
           { window: { duration: 1, timeUnit: 'TIME_UNIT_DAY' }, detail: { used: 7 } },
           { window: { duration: 1, timeUnit: 'TIME_UNIT_YEAR' }, detail: { used: 1, limit: 2 } },
+          { window: { duration: 1, timeUnit: 'constructor' }, detail: { used: 2, limit: 3 } },
           { name: 'empty', detail: { resetTime: '2026-11-23T00:00:00Z' } }
         ],
         boosterWallet: {
@@ -55,7 +56,8 @@ test('usage is mapped to rows, windows and cents', async t => {
       { name: 'Burst', window: { duration: 5, unit: 'hour' }, used: 3, limit: 50 },
       { name: 'inner', window: { duration: 90, unit: 'minute' }, used: 0, limit: 5 },
       { window: { duration: 1, unit: 'day' }, used: 7, limit: 0 },
-      { used: 1, limit: 2 }
+      { used: 1, limit: 2 },
+      { used: 2, limit: 3 }
     ],
     extra_usage: {
       balance_cents: 1,
