@@ -5,7 +5,7 @@ import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isTransportError, OutboundRefused, type Upstream, type UpstreamReply, whyUnreachable } from '../llm/index.ts'
 import type { RepoRef } from './contract.ts'
-import { archiveUrl } from './source.ts'
+import { archiveUrl, decoded } from './source.ts'
 
 /** Why nothing came; its message may be shown. */
 export class DownloadProblem extends Error {}
@@ -104,7 +104,7 @@ export async function newestRelease(base: string, ports: DownloadPorts): Promise
   const reply = await ask(new URL(`${base}/releases/latest`), ports)
   discard(reply)
   const tag = /\/releases\/tag\/([^?#]+)/.exec(reply.headers.location ?? '')?.[1]
-  return tag === undefined ? undefined : decodeURIComponent(tag)
+  return tag === undefined ? undefined : decoded(tag)
 }
 
 /** What an unpinned repository stands for. */

@@ -55,7 +55,8 @@ function refOf(rest: readonly string[]): RepoRef | undefined | null {
   return null
 }
 
-function decoded(part: string): string {
+/** As it is where it cannot be decoded. */
+export function decoded(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {

@@ -199,6 +199,9 @@ test('a repository is taken at its pinned ref, at its newest release, or at its 
   assert.deepEqual(await refOf('/tree/abcdef1'), repo('sha', 'abcdef1'))
   assert.deepEqual(await refOf('/commit/abcdef1'), repo('sha', 'abcdef1'))
   assert.deepEqual(await refOf('/releases/tag/v2'), repo('tag', 'v2'))
+  web.serve['/o/r/releases/latest'] = { location: '/o/r/releases/tag/100%' }
+  web.serve['/o/r/archive/refs/tags/100%25.zip'] = zip
+  assert.deepEqual(await refOf(''), repo('tag', '100%'))
   web.serve['/o/r/releases/latest'] = { location: '/o/r/releases' }
   assert.deepEqual(await refOf(''), repo('branch', 'HEAD'))
   const missing = await scene.install(`${web.url}/o/none/tree/main`)
