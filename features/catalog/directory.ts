@@ -48,7 +48,9 @@ export class Directory {
 
   /** Cache, else live, else what was live before, else the snapshot, which then counts as fresh. Rejects when all of them fail. */
   get(): Promise<Entries> {
-    if (this.#fresh && this.#parts.now().getTime() < this.#until) return Promise.resolve(this.#fresh)
+    const left = this.#until - this.#parts.now().getTime()
+    // More than that is left where the clock was set back: then nobody knows how old it is.
+    if (this.#fresh && left > 0 && left <= FRESH_MS) return Promise.resolve(this.#fresh)
     this.#round ??= this.#begin()
     return this.#round.soon
   }

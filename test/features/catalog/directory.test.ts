@@ -42,6 +42,10 @@ test('a live directory keeps upstream order, is fetched once for all who wait an
   live.reply = { beta: entry('beta') }
   at += 2_000
   assert.deepEqual(await ids(scene), ['beta'])
+
+  at -= 86_400_000
+  live.reply = { gamma: entry('gamma') }
+  assert.deepEqual(await ids(scene), ['gamma'], 'a clock that goes back keeps nothing fresh for longer')
 })
 
 test('one entry is an own entry of the directory: names of the language are unknown', async t => {
