@@ -75,6 +75,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
           const tasks = ports.tasks()
           checkTime(args, env, tasks) // an approval may have taken its time
           signal.throwIfAborted() // nothing of an aborted call begins, in the background either
+          if (ports.over?.()) throw new ToolRefusal('No more commands can be run here.')
           const line = { args, cwd, env, told }
           if (!tasks) return runAlone(line, ports, progress, signal)
           return runAsTask(line, ports, { tasks, settings: ports.background() }, progress, signal)

@@ -42,6 +42,8 @@ export interface CommandPorts {
   readonly shell: string
   readonly launcher?: Launcher
   readonly pipes?: Pick<OutputPipes, 'ready' | 'take'>
+  /** The pack ends, and with it its commands: whoever waited meanwhile starts none. */
+  readonly over?: () => boolean
   /** Which variables commands do not get, by the configuration of this moment. */
   readonly hidden: () => Hidden
   readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>

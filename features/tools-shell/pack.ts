@@ -63,6 +63,7 @@ export default definePack({
       ...(ctx.config.keep_apart ? { launcher: await apart() } : {}),
       pipes,
       record,
+      over: () => over,
       hidden: () => hiddenFrom(records(config()), ctx.config.hide_env),
       own(command: Command) {
         running.add(command)

@@ -70,7 +70,7 @@ export function createShell(ports: CommandPorts): Shell {
     async run({ command: line, cwd, env = {}, input, timeout_ms, kill_grace_ms, signal }) {
       const text = { stdout: '', stderr: '' }
       await ports.pipes?.ready()
-      if (signal?.aborted) return { code: undefined, ...text, trouble: 'it was aborted' }
+      if (signal?.aborted || ports.over?.()) return { code: undefined, ...text, trouble: 'it was aborted' }
       const { command, release } = startCommand(ports, {
         command: line,
         cwd,

@@ -5,13 +5,17 @@ import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { Tasks } from '../../../features/tasks/index.ts'
+import { ToolAuthority } from '../../../features/tools/index.ts'
 import { apart, type Launcher } from '../../../features/tools-shell/apart.ts'
 import { createBash } from '../../../features/tools-shell/bash.ts'
 import type { Command } from '../../../features/tools-shell/command.ts'
 import { commandEnv, findShell, hiddenFrom } from '../../../features/tools-shell/environment.ts'
+import toolsShell from '../../../features/tools-shell/pack.ts'
 import { OutputPipes } from '../../../features/tools-shell/pipes.ts'
 import { CommandRecord } from '../../../features/tools-shell/record.ts'
-import { createShell } from '../../../features/tools-shell/shell.ts'
+import { createShell, Shell } from '../../../features/tools-shell/shell.ts'
+import { definePack } from '../../../kernel/index.ts'
+import { startTestKernel, stub } from '../../../kernel/testing.ts'
 import { startChild } from '../../helpers/child.ts'
 import { latch } from '../../helpers/latch.ts'
 import { noDescriptors } from '../../helpers/no-descriptors.ts'
@@ -417,4 +421,19 @@ test('where commands cannot be kept apart none runs, and each says why', async t
   const { output, is_error } = await run({ command: 'echo a' })
   assert.equal(is_error, true)
   assert.match(output, /could not be started: commands are to be kept apart .* this system cannot: .*unshare/)
+})
+
+test('a command of another pack that has not begun when the server stops does not begin', async t => {
+  let shell: Shell | undefined
+  const other = definePack({
+    name: 'other',
+    needs: { shell: Shell },
+    setup(_ctx, needs) {
+      shell = needs.shell
+    }
+  })
+  const { home, stop } = await startTestKernel(t, { packs: [stub(ToolAuthority, {}), toolsShell, other] })
+  const ran = shell?.run({ command: 'echo ran', cwd: home, timeout_ms: 10_000 })
+  await stop()
+  assert.deepEqual(await ran, { code: undefined, stdout: '', stderr: '', trouble: 'it was aborted' })
 })
