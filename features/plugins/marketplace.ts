@@ -127,7 +127,12 @@ function entryOf(row: Row, base: string): MarketplaceEntry | undefined {
 function resolved(source: string, base: string): string {
   if (/^(?:https?|capability):/.test(source) || isAbsolute(source) || !URL.canParse(source, base)) return source
   const url = new URL(source, base)
-  return url.protocol === 'file:' ? fileURLToPath(url) : url.href
+  if (url.protocol !== 'file:') return url.href
+  try {
+    return fileURLToPath(url)
+  } catch {
+    return source // on another machine: installing it will say why
+  }
 }
 
 /** A version that the catalog does not name is that of the pinned tag, or of the newest release. */

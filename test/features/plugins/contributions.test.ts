@@ -273,6 +273,7 @@ test('the marketplace merges the catalog with what is installed, and says which 
       { id: 'same', name: 'Same', tier: 'curated', version: '1.0.0', downloadUrl: 'https://example.com/same.zip' },
       { id: 'pinned', url: `${web.url}/o/r/releases/tag/v2.0.1` },
       { id: 'free', source: `${web.url}/o/free`, tier: 'third-party' },
+      { id: 'far', source: 'file://elsewhere/a%2Fb' },
       { id: 'cap-plugin', source: 'https://example.com/cap.zip' }
     ]
   })
@@ -300,7 +301,8 @@ test('the marketplace merges the catalog with what is installed, and says which 
       installed: { version: '1.0.0', enabled: true }
     },
     { id: 'pinned', tier: 'third-party', displayName: 'pinned', version: '2.0.1', source: `${web.url}/o/r/releases/tag/v2.0.1` },
-    { id: 'free', tier: 'third-party', displayName: 'free', version: '3.1.0', source: `${web.url}/o/free` }
+    { id: 'free', tier: 'third-party', displayName: 'free', version: '3.1.0', source: `${web.url}/o/free` },
+    { id: 'far', tier: 'third-party', displayName: 'far', source: 'file://elsewhere/a%2Fb' }
   ])
   await read()
   assert.equal(web.asked.filter(path => path === '/catalog/list.json').length, 2, 'fetched on every request')
