@@ -60,14 +60,16 @@ export class TokenStore {
     return untilAborted(this.#renewal(account, credential, force), signal)
   }
 
+  /** A renewal that could not be written goes once there is something in its place. */
   async put(slot: string, credential: Credential): Promise<void> {
-    this.#unsaved.delete(slot)
     await this.#parts.store.put(slot, credential)
+    this.#unsaved.delete(slot)
   }
 
   async discard(slot: string): Promise<void> {
     this.#unsaved.delete(slot)
     await this.#parts.store.delete(slot)
+    this.#unsaved.delete(slot) // one whose write failed meanwhile
   }
 
   /** Ends waits at once, and requests after a grace time; resolves when all is quiet. */
