@@ -38,8 +38,7 @@ export class GoalDriver {
     this.#turn = { turn_id, signal }
     const active = keeper.goal?.status === 'active'
     if (step === 1) {
-      const continues = this.#history.lastTurn()?.origin.name === origin.name
-      if (continues) this.#waiting = undefined
+      const continues = this.#continues()
       if (!active) return continues ? 'stop' : undefined
       return keeper.join(turn_id, true).then(() => undefined)
     }
@@ -58,7 +57,18 @@ export class GoalDriver {
   turnEnd({ turn_id }: TurnInfo): Promise<void> | undefined {
     const grace = this.#grace?.turn_id === turn_id ? this.#grace.limit : undefined
     this.#grace = undefined
-    return this.keeper.drives(turn_id) && this.keeper.goal?.status === 'active' ? this.#after(turn_id, grace) : undefined
+    // One that was aborted or failed before its first step was to work on the goal, too.
+    const isBegun = this.#turn?.turn_id === turn_id
+    if (!isBegun) this.#continues()
+    const works = this.keeper.drives(turn_id) || !isBegun
+    return works && this.keeper.goal?.status === 'active' ? this.#after(turn_id, grace) : undefined
+  }
+
+  /** Whether the newest turn is the continuation that waited: it does not wait any more. */
+  #continues(): boolean {
+    const continues = this.#history.lastTurn()?.origin.name === origin.name
+    if (continues) this.#waiting = undefined
+    return continues
   }
 
   /** A turn that worked on the goal has ended. `grace`: the limit for which it wrote its end. */
@@ -74,6 +84,7 @@ export class GoalDriver {
       return // a shutdown: the next start pauses it
     }
     if (reason === 'failed' && interrupt_reason !== 'max_steps') return keeper.pause('runtime', pauseReason(error?.code))
+    if (!keeper.drives(turn_id)) return keeper.pause('runtime', 'the turn was ended before its first step')
     await this.#goOn(`${turn_id}`)
   }
 

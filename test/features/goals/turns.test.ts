@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { TurnFailure } from '../../../features/agent/index.ts'
 import config from '../../../features/config/pack.ts'
 import { forkSession } from '../../../features/fork/index.ts'
 import fork from '../../../features/fork/pack.ts'
@@ -203,6 +204,31 @@ test('a slice that the disk refuses does not end the goal: the next turn goes on
 
   assert.deepEqual(scene.turns(), ['user', 'user', 'goal_continuation'])
 })
+
+for (const [what, answer, reason] of [
+  ['fails', () => Promise.reject(new TurnFailure({ code: 'compaction.failed', message: 'x', retryable: false })), 'the turn failed'],
+  ['is stopped', () => Promise.resolve('stop' as const), 'the turn was ended before its first step']
+] as const)
+  test(`a turn that ${what} before its first step pauses the goal, which goes on when it is resumed`, async t => {
+    const inside = insider()
+    const llm = scriptedLlm('a', call('UpdateGoal', { status: 'complete' }), 'done')
+    const scene = await start(t, llm, '', { packs: [config, tools, interactions, permissions, goals, inside.pack] })
+    // As a compaction does: before goals are asked.
+    inside.hooks.stepBegin.tapPromise({ name: 'first', stage: -100 }, async info =>
+      info.turn_id === 1 ? await answer() : (undefined as unknown as 'stop')
+    )
+    await scene.set({ goal_objective: 'a' })
+    await scene.prompt('go')
+    await scene.waitFor(
+      event => event.type === 'event.session.work_changed' && !(event.payload as { busy: boolean }).busy && scene.ends().length === 2
+    )
+    const goal = await scene.goal()
+    assert.deepEqual([goal?.status, goal?.terminalReason], ['paused', reason])
+
+    await scene.set({ goal_control: 'resume' })
+    await scene.ended(2)
+    assert.deepEqual([scene.turns(), await scene.goal()], [['user', 'goal_continuation', 'goal_continuation'], null])
+  })
 
 test('a goal that is resumed while a turn of the user runs goes on behind it; that turn is none of its budget', async t => {
   const [first, second] = [latch(), latch()]
