@@ -9,7 +9,7 @@ import {
   type StateSpec,
   sessionForked
 } from '../history/index.ts'
-import { type ModelPrice, noUsage, sumUsage, TokenUsage, totalCost } from '../llm/index.ts'
+import { addUsage, type ModelPrice, TokenUsage, totalCost } from '../llm/index.ts'
 import { Actor, GoalChange, type GoalSnapshot, GoalStatus, goalUpdated } from './contract.ts'
 
 const Count = Type.Integer({ minimum: 0 })
@@ -92,9 +92,7 @@ export const goalState: StateSpec<GoalState> = {
       return next
     const counted = `${core.turn_id}.${core.step}`
     if (state.counted === counted) return next
-    const model = core.model ?? ''
-    const added = sumUsage(goal.usage[model] ?? noUsage, core.usage)
-    return { ...next, counted, goal: { ...goal, usage: { ...goal.usage, [model]: added } } }
+    return { ...next, counted, goal: { ...goal, usage: addUsage(goal.usage, core.model ?? '', core.usage) } }
   }
 }
 

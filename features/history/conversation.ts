@@ -2,7 +2,7 @@
  * What the records of an agent say so far, without the texts: prompts, the last turn, usage, context size, and where its messages are. Small
  * however long the history is, and saved in checkpoints (`conversation-saved.ts`). A pure fold.
  */
-import { type LlmToolCall, noUsage, sumUsage, type TokenUsage } from '../llm/index.ts'
+import { addUsage, type LlmToolCall, noUsage, sumUsage, type TokenUsage } from '../llm/index.ts'
 import type { HistoryRecord } from './define.ts'
 import { isBlocked, type MessageFacts, messageFacts, numberOf } from './message.ts'
 import { type CoreRecord, coreRecord } from './records.ts'
@@ -292,7 +292,7 @@ export class Conversation {
 
   #count(model: string, usage: TokenUsage): void {
     this.usage = sumUsage(this.usage, usage)
-    this.usageByModel[model] = sumUsage(this.usageByModel[model] ?? noUsage, usage)
+    this.usageByModel = addUsage(this.usageByModel, model, usage)
   }
 
   #spend(model: string, usage: TokenUsage): void {

@@ -44,7 +44,7 @@ export { isTransportError, transportError } from './transport-errors.ts'
 export { whyUnreachable } from './unreachable.ts'
 export { createUpstream, readText, type Upstream, type UpstreamReply } from './upstream.ts'
 export { errorIn, oneLine } from './upstream-failure.ts'
-export { noUsage, sumUsage, TokenUsage, usageSince } from './usage.ts'
+export { addUsage, noUsage, sumUsage, TokenUsage, usageSince } from './usage.ts'
 export {
   argumentsObject,
   argumentsText,

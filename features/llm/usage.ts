@@ -22,6 +22,12 @@ export const sumUsage = (a: TokenUsage, b: TokenUsage): TokenUsage => ({
   inputCacheCreation: a.inputCacheCreation + b.inputCacheCreation
 })
 
+/** By model alias, with what one of them spent now: an alias may be the name of something that every object has. */
+export const addUsage = (spent: Readonly<Record<string, TokenUsage>>, model: string, usage: TokenUsage): Record<string, TokenUsage> => ({
+  ...spent,
+  [model]: sumUsage((Object.hasOwn(spent, model) && spent[model]) || noUsage, usage)
+})
+
 /** What was spent since it was `before`. */
 export const usageSince = (before: TokenUsage, now: TokenUsage): TokenUsage => ({
   inputOther: now.inputOther - before.inputOther,

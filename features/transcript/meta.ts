@@ -2,7 +2,7 @@
 import { agentSet } from '../agent/index.ts'
 import { goalSet, goalTurn } from '../goals/index.ts'
 import type { HistoryRecord } from '../history/index.ts'
-import { noUsage, sumUsage } from '../llm/index.ts'
+import { addUsage, noUsage, sumUsage } from '../llm/index.ts'
 import { permissionModeSet } from '../permissions/index.ts'
 import { planEntered, planLeft, planRevised } from '../plan/index.ts'
 import { swarmModeSet } from '../subagents/index.ts'
@@ -56,7 +56,7 @@ export function spending({ agent, activity }: Meta, model: string, usage: Usage,
   const { byModel = {}, total, currentTurn } = agent?.usage ?? {}
   const inTurn = activity === 'turn' ? sumUsage(currentTurn ?? noUsage, usage) : currentTurn
   const spent = {
-    byModel: { ...byModel, [model]: sumUsage(byModel[model] ?? noUsage, usage) },
+    byModel: addUsage(byModel, model, usage),
     total: sumUsage(total ?? noUsage, usage),
     ...(inTurn ? { currentTurn: inTurn } : {})
   }

@@ -190,6 +190,15 @@ test('the state follows from the records: prompts, turns, steps, calls and usage
   assert.deepEqual(history.usage(), usage(101, 21, 3, 4))
 })
 
+test('models with the names of what every object has spend tokens as others do', async () => {
+  const history = await openHistory()
+  for (const model of ['constructor', '__proto__', 'constructor']) await history.append({ type: 'tokens.spent', model, usage: usage(1, 2) })
+  assert.deepEqual(Object.entries(history.usageByModel()), [
+    ['constructor', usage(2, 4)],
+    ['__proto__', usage(1, 2)]
+  ])
+})
+
 test('a turn that ended leaves no step and no call open; what was handed to it waits again, unless it became a message', async () => {
   const history = await openHistory()
   const accepted = (prompt_id: string): CoreRecord => ({ type: 'prompt.accepted', prompt_id, content: text(prompt_id) })
