@@ -237,8 +237,10 @@ export class AgentEngine implements Agent {
   }
 
   async #abortPrompt(prompt_id: string, user: boolean): Promise<void> {
+    const isTaken = () => this.#turns.current?.taken().some(item => item.prompt_id === prompt_id)
+    if (!isTaken()) await this.#entered() // nobody holds one whose acceptance is on its way to the disk
     const turn = this.#turns.current
-    if (turn?.taken().some(item => item.prompt_id === prompt_id)) {
+    if (turn && isTaken()) {
       await this.#turns.cancel(user)
       // The turn may have been through when the abort came, its end just not on record.
       if (!turn.outcome || turn.outcome.reason === 'cancelled') return
@@ -263,6 +265,7 @@ export class AgentEngine implements Agent {
     // The prompt about which packs are asked is the one that the user sees at work.
     const { asked } = this.#turns
     if (user && asked !== undefined && (await this.#waiting.withdraw([asked]))) return
+    if (user && !this.#turns.current) await this.#entered() // the turn of a prompt whose acceptance is on its way to the disk
     // What waits for exclusive work begins when it has ended, and nobody wants that to be aborted.
     if (user && !this.#turns.current) await this.#turns.endExclusive()
     else await this.#turns.cancel(user)

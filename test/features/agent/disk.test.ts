@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StepInjectors } from '../../../features/agent/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
-import { abortPrompt, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
+import { abortPrompt, abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import type { ToolOutcome } from '../../../features/tools/index.ts'
 import { AppError, definePack, PersistenceFailed } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
-import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
 import { copyOfHome, echoRunner, historyOnDisk, insider, runner, startAgent, wireOf } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
@@ -253,6 +253,35 @@ test('a steered prompt whose message the disk refuses can be aborted before the 
   const begun = agent.events.filter(({ type }) => type === 'turn.started')
   assert.equal(begun.length, 1)
 })
+
+for (const [what, waits, route] of [
+  ['is about to begin', false, abortPrompt],
+  ['is about to begin', false, abortSession],
+  ['is about to wait', true, abortPrompt]
+] as const)
+  test(`a prompt that ${what}, and whose acceptance is on its way to the disk, can be aborted${route === abortSession ? ' with the session' : ''}`, async t => {
+    const [writing, slow, busy] = [latch(), latch(), latch()]
+    const history = historyOnDisk(async records => {
+      if (!records.some(record => record.type === 'prompt.accepted' && record.prompt_id === 'mine')) return
+      writing.open()
+      await slow.opened
+    })
+    const agent = await startAgent(t, scriptedLlm([{ type: 'wait', until: busy.opened }, ...text('answer')]), { history })
+    const params = { session_id: agent.session_id }
+    if (waits) await agent.prompt('another')
+    const submitting = agent.prompt('one', { prompt_id: 'mine' })
+    await writing.opened
+    const aborting = agent.call(route, { params: { ...params, prompt_id: 'mine' } })
+    for (let n = 0; n < 5; n++) await agent.call(listPrompts, { params }) // the abort is under way
+    slow.open()
+
+    assert.deepEqual([(await submitting).prompt_id, (await aborting).code], ['mine', 0])
+    busy.open()
+    await agent.settled(waits ? 2 : 1)
+    const ends = agent.events.filter(({ type }) => type === 'prompt.aborted' || type === 'prompt.completed')
+    const [end] = ends.filter(({ payload }) => (payload as { promptId: string }).promptId === 'mine')
+    assert.equal(end?.type, 'prompt.aborted')
+  })
 
 test('settings that the disk refuses do not count', async t => {
   let refuse = false
