@@ -60,6 +60,7 @@ export class ContextMemory {
     // Without a request there is nothing to summarise: the step fails for the same reason, and says so.
     const beside = await Beside.start(ports, this).catch((err: unknown) => void ports.log.debug({ err }, 'no compaction could be begun'))
     if (!beside) return
+    if (this.#closing.signal.aborted) return void (await beside.end()) // it was closed meanwhile: nobody would
     this.beside = beside
     void beside.summarised.then(async () => {
       if (this.beside !== beside) return

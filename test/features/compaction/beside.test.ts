@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Agent, TurnInfo } from '../../../features/agent/index.ts'
+import { type AutoPorts, ContextMemory } from '../../../features/compaction/auto.ts'
 import config from '../../../features/config/pack.ts'
+import type { History } from '../../../features/history/index.ts'
 import type { LlmRequest } from '../../../features/llm/index.ts'
 import { abortSession } from '../../../features/prompts/index.ts'
 import { archiveSession } from '../../../features/sessions/index.ts'
@@ -10,7 +13,7 @@ import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
-import { failure, type Reply, toolCalls } from '../../helpers/scripted-llm.ts'
+import { failure, type Reply, scriptedLlm, testModel, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { copyOfHome, echoRunner } from '../agent/start.ts'
 import { type Compacting, counted, isSummaryRequest, startCompacting, windowed } from './start.ts'
@@ -174,4 +177,33 @@ test('a summary of turns that were taken back meanwhile comes to nothing', async
   await agent.prompt('third')
   await agent.settled(3)
   assert.doesNotMatch(words(llm.requests.at(-1)!), /first|second|the summary/)
+})
+
+test('a compaction that was about to begin when its pack left is over: nobody would put its summary in place', async () => {
+  const [asked, answer] = [latch(), latch()]
+  const records: string[] = []
+  const history = {
+    messages: { next: () => 1 },
+    compactions: () => 0,
+    contextMessages: async () => [],
+    append: async (...all: readonly { readonly type: string }[]) => void records.push(...all.map(({ type }) => type))
+  }
+  const agent = {
+    host: { session: { id: 's' } },
+    async draft() {
+      asked.open()
+      await answer.opened
+      return { model: testModel, messages: [] }
+    }
+  }
+  const { llm } = scriptedLlm('the summary')
+  const ports = { llm, retryBaseMs: 1, log: { error: assert.fail } } as unknown as AutoPorts
+  const memory = new ContextMemory(agent as unknown as Agent, history as unknown as History, { value: { running: false } })
+  const beginning = memory.begin(ports, { turn_id: 0 } as TurnInfo)
+  await asked.opened
+  await memory.close()
+  answer.open()
+  await beginning
+  await memory.beside?.summarised
+  assert.deepEqual(records, ['compaction.begin', 'compaction.cancel'])
 })
