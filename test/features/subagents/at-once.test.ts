@@ -5,6 +5,7 @@ import interactions from '../../../features/interactions/pack.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { abortPrompt } from '../../../features/prompts/index.ts'
 import subagents from '../../../features/subagents/pack.ts'
+import { runSwarm, usualPace } from '../../../features/subagents/schedule.ts'
 import tasks from '../../../features/tasks/pack.ts'
 import tools from '../../../features/tools/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
@@ -152,4 +153,21 @@ test('an agent whose call is aborted while it is made does not begin in the back
   const begun = scene.events.filter(({ type }) => type === 'subagent.spawned').map(({ payload }) => JSON.stringify(payload))
   assert.equal(begun.length, 1, begun.join('\n'))
   assert.match(begun[0] ?? '', /"b"/)
+})
+
+test('the agents of a swarm start one after the other also when the clock is set back meanwhile', { timeout: 10_000 }, async t => {
+  const begun: number[] = []
+  const clock = { now: Date.now() }
+  t.mock.method(Date, 'now', () => clock.now)
+  const members = [0, 1, 2].map(at => ({
+    async work() {
+      begun.push(at)
+      clock.now -= 3_600_000
+      return 'over' as const
+    }
+  }))
+  const keep = setTimeout(() => undefined, 60_000) // the pauses of a swarm keep no process alive
+  t.after(() => clearTimeout(keep))
+  await runSwarm(members, { ...usualPace, first: 1, spacing_ms: 5 }, new AbortController().signal)
+  assert.deepEqual(begun, [0, 1, 2])
 })
