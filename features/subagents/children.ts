@@ -112,14 +112,16 @@ export function createChildren({
           )
         } else if (quiet?.(end)) await record(caller, suspended.of({ subagentId, reason: end.error ?? '' }))
         else if (end.status === 'failed') await record(caller, failed.of({ subagentId, error: end.error ?? '' }))
-        else {
-          await record(caller, stopped.of({ subagentId, ...(isCut(signal) ? { with_turn: true } : {}) }))
-          hearStopped(host)
-        }
+        else await stop(signal)
         return end
       } finally {
         running.delete(host.id)
       }
+    }
+
+    const stop: Child['stop'] = async signal => {
+      await record(caller, stopped.of({ subagentId, ...(isCut(signal) ? { with_turn: true } : {}) }))
+      hearStopped(host)
     }
 
     async function run(prompt: string, signal: AbortSignal, why: typeof origin | { readonly kind: string }): Promise<ChildEnd> {
@@ -138,6 +140,7 @@ export function createChildren({
       spec,
       model,
       work,
+      stop,
       abandon: () => void running.delete(host.id),
       announce: task_id =>
         record(

@@ -50,6 +50,8 @@ export interface Child {
     signal: AbortSignal,
     options?: { readonly origin?: Origin; readonly quiet?: (end: ChildEnd) => boolean }
   ): Promise<ChildEnd>
+  /** Puts on record that it does not go on after such an end: the signal has ended it. */
+  stop(signal: AbortSignal): Promise<void>
 }
 
 export interface Subagents {

@@ -43,6 +43,8 @@ interface Part {
   time?: ReturnType<typeof limited>
   child?: Child
   end?: ChildEnd
+  /** It waits for the provider. */
+  waits?: boolean
 }
 
 export function swarmTool(caller: AgentHost, ports: SwarmPorts): Tool | undefined {
@@ -95,12 +97,18 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
                     part.child = await ports.subagents.child({ ...spec, ...part.who, description, swarm_index: at + 1 })
                     await part.child.announce()
                   }
-                  const isLimited = (end: ChildEnd) => end.code === 'provider.rate_limit' && mayWait() && !time.signal.aborted
+                  part.waits = false
+                  // Asked once: whether others are left may change while the answer goes on record.
+                  const quiet = ({ code }: ChildEnd) => {
+                    part.waits = code === 'provider.rate_limit' && mayWait() && !time.signal.aborted
+                    return part.waits
+                  }
                   const retry = attempt > 0 ? { origin: { kind: 'retry' } } : {}
                   const prompt = attempt > 0 ? 'The provider refused the last request for a while. Go on where you stopped.' : part.prompt
-                  part.end = await part.child.work(prompt, time.signal, { ...retry, quiet: isLimited })
-                  if (isLimited(part.end)) return 'limited' as const
+                  part.end = await part.child.work(prompt, time.signal, { ...retry, quiet })
+                  if (part.waits) return 'limited' as const
                 } catch (error) {
+                  part.waits = false
                   part.end = { status: 'failed', text: '', error: error instanceof Error ? error.message : String(error) }
                 }
                 time.release()
@@ -116,6 +124,7 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
             await runSwarm(members, ports.pace(), signal).finally(() => {
               for (const { time } of parts) time?.release() // also of those that waited when the turn was aborted
             })
+            for (const { child, waits } of parts) if (waits) await child?.stop(signal)
             return report(parts)
           } catch (error) {
             if (error instanceof SubagentRefused) throw new ToolRefusal(error.message)

@@ -34,7 +34,7 @@ import { stub, type TestContextLike } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { failure, type Reply, type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { copyOfHome, type Started, type StartOptions, startAgent } from '../agent/start.ts'
+import { copyOfHome, historyOnDisk, type Started, type StartOptions, startAgent } from '../agent/start.ts'
 
 /** Events with the agents that they are of, in order. */
 const told: string[] = []
@@ -496,6 +496,50 @@ test('a swarm gives one task to many, takes up again those that the provider ref
     [1, 2, 3]
   )
   assert.equal((await scene.call(readStatus, { params: { session_id: scene.session_id } })).data.swarm_mode, false)
+})
+
+/** A swarm of two: the provider refuses the first one once, `held` is what the other one answers. */
+const limitedSwarm = (other: Reply) => {
+  let refused = false
+  return script(text => {
+    if (text.includes('swarm now')) {
+      const args = { description: 'greet', prompt_template: 'greet {{item}}', items: ['ann', 'bob'] }
+      return toolCalls({ id: 's', name: 'AgentSwarm', args })
+    }
+    if (text.includes('greet bob')) return other
+    if (!text.includes('greet ann') || refused) return long('hello')
+    refused = true
+    return failure({ code: 'provider.rate_limit', message: 'slow down', retryable: false, status: 429 })
+  })
+}
+
+test('an agent of a swarm that waits for the provider when its turn is aborted has ended', async t => {
+  const llm = limitedSwarm(held(new Promise(() => undefined)))
+  const config = { subagents: { swarm_limited_ms: 600_000 } }
+  const scene = await start(t, llm, { config, packs: [...packs, transcript] })
+  const { prompt_id } = await scene.prompt('swarm now')
+  await scene.waitFor(({ type }) => type === 'subagent.suspended')
+  await scene.call(abortPrompt, { params: { session_id: scene.session_id, prompt_id } })
+  const { data } = await scene.call(readTranscript, { params: { session_id: scene.session_id }, query: { agent_id: 'main' } })
+  assert.deepEqual(
+    data.tasks.map(({ state }) => state),
+    ['killed', 'killed']
+  )
+})
+
+test('an agent of a swarm that is to wait goes on also when the last other one ends while that goes on record', async t => {
+  const [slow, first] = [latch(), latch()]
+  const history = historyOnDisk(async records => {
+    if (!records.some(({ type }) => type === 'subagent.suspended')) return
+    first.open()
+    await slow.opened
+  })
+  const scene = await start(t, limitedSwarm(held(first.opened, long('hello'))), { history })
+  await scene.prompt('swarm now')
+  await scene.waitFor(({ type, payload }) => type === 'tool.progress' && JSON.stringify(payload).includes('1 of 2'))
+  slow.open()
+  await scene.waitFor(event => event.type === 'prompt.completed' && event.subject === 'main')
+  assert.match(String(scene.of('tool.result')[0]?.output), /^2 of 2 agents completed/)
 })
 
 test('each agent of a swarm has the time that an agent may take, from its start on, and who runs out of it has failed', async t => {
