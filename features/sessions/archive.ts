@@ -1,5 +1,5 @@
 /** Archiving and restoring a session, at the server of the home that has it. */
-import { AppError } from '../../kernel/index.ts'
+import { AppError, inOrder } from '../../kernel/index.ts'
 import { atOwner, type Peers } from '../peers/index.ts'
 import type { Catalog } from './catalog.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
@@ -33,6 +33,8 @@ interface Answer {
 
 export class Archive {
   readonly #ports: ArchivePorts
+  /** Changes of loaded sessions: each begins with what the one before has left. */
+  readonly #orders = new WeakMap<Session, ReturnType<typeof inOrder>>()
 
   constructor(ports: ArchivePorts) {
     this.#ports = ports
@@ -56,19 +58,29 @@ export class Archive {
       isNew = !state.archived
       return isNew ? { ...state, archived: true, archived_at: now().toISOString() } : state
     }
-    await table.patch(id, change, async session => {
-      if (session.writable) await table.archiving.run(session)
-      await changeLoaded(session, change)
-      if (isNew) await disposed(session)
-    })
+    await table.patch(id, change, session =>
+      this.#inOrder(session, async () => {
+        if (session.writable) await table.archiving.run(session)
+        await changeLoaded(session, change)
+        if (isNew) await disposed(session)
+      })
+    )
     const workspace_id = (await catalog.find(id))?.workspace_id
     if (workspace_id !== undefined) archived(workspace_id, id)
   }
 
-  async restoreLoaded(session: LiveSession): Promise<void> {
-    const { archived } = session.state
-    await changeLoaded(session, restored)
-    if (archived) await this.#ports.table.restoring.run(session)
+  restoreLoaded(session: LiveSession): Promise<void> {
+    return this.#inOrder(session, async () => {
+      const { archived } = session.state
+      await changeLoaded(session, restored)
+      if (archived) await this.#ports.table.restoring.run(session)
+    })
+  }
+
+  #inOrder(session: Session, change: () => Promise<void>): Promise<void> {
+    const order = this.#orders.get(session) ?? inOrder()
+    this.#orders.set(session, order)
+    return order(change)
   }
 
   /** Another server asks. */

@@ -44,3 +44,25 @@ test('the agents of a loaded session are over when it is archived, each is told 
   assert.equal((await scene.call(archiveSession, { params })).code, 0)
   assert.deepEqual(await told(3), [...one, 'event.session.archived', ...one])
 })
+
+test('a session that is archived, or restored, by two requests at once is over, or goes on, once', async t => {
+  const inside = insider()
+  const scene = await startAgent(t, scriptedLlm('hello'), { packs: [inside.pack] })
+  const params = { session_id: scene.session_id }
+  await inside.sessions.load(scene.session_id)
+  const heard: string[] = []
+  // As hooks of the user are told: one that is archived is over already.
+  inside.sessions.onArchive(async ({ state }) => {
+    if (!state.archived) heard.push('over')
+  })
+  inside.sessions.onRestore(() => heard.push('goes on'))
+  inside.sessions.onArchive(async () => {
+    for (let n = 0; n < 10; n++) await scene.call(readSession, { params }) // work that takes a while to end
+  })
+  const twice = async (route: typeof archiveSession | typeof restoreSession) =>
+    (await Promise.all([0, 1].map(() => scene.call(route, { params })))).map(({ code }) => code)
+
+  assert.deepEqual(await twice(archiveSession), [0, 0])
+  assert.deepEqual(await twice(restoreSession), [0, 0])
+  assert.deepEqual(heard, ['over', 'goes on'])
+})
