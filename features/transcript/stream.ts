@@ -144,7 +144,7 @@ export class AgentStream {
   }
 
   close(): void {
-    lastSeqs.set(this.#host, this.seq)
+    if (this.#opened) lastSeqs.set(this.#host, this.seq) // else those of the one before go on
     this.#closed = true
     this.#opened?.index.listeners.delete(this.#record)
   }

@@ -15,7 +15,7 @@ import { type CatchUp, OpJournal } from '../../../features/transcript/op-journal
 import { type PageQuery, pageOf } from '../../../features/transcript/page.ts'
 import { withLimits } from '../../../features/transcript/shown.ts'
 import { sourceOf as source } from '../../../features/transcript/source.ts'
-import type { AgentStream } from '../../../features/transcript/stream.ts'
+import { AgentStream, type StreamPorts } from '../../../features/transcript/stream.ts'
 import type { Connection } from '../../../kernel/index.ts'
 
 const text = (words: string) => [{ type: 'text', text: words }]
@@ -458,4 +458,18 @@ test('a baseline comes when a connection gets more than it had, and when what it
     return told.splice(0)
   }
   assert.deepEqual([dispatch('delta'), dispatch('block'), dispatch('off'), dispatch('delta')], [['transcript.ops'], [], [], []])
+})
+
+test('numbers of batches go on behind a stream that was closed before it had the journal', async () => {
+  const index = new TranscriptIndex()
+  const history = { track: async () => ({ value: index }), end: () => 1, records: async function* () {} }
+  const host = { id: 'main', session: { id: 's' } } as unknown as AgentHost
+  const stream = (of: () => Promise<unknown>) =>
+    new AgentStream(host, { histories: { of }, llm: () => undefined, dispatch() {}, failed() {} } as unknown as StreamPorts)
+  const first = await stream(async () => history).ready
+  first.streamed(() => [{ op: 'items.remove', ids: [] }])
+  const { seq } = first
+  first.close()
+  stream(() => new Promise(() => undefined)).close()
+  assert.equal((await stream(async () => history).ready).seq, seq)
 })
