@@ -10,6 +10,7 @@ export function mockedBuiltins(t: TestContext): () => void {
   syncBuiltinESMExports()
   const restore = () => {
     t.mock.restoreAll()
+    t.mock.timers.reset() // replaced ones would stay with all importers in this process
     syncBuiltinESMExports()
   }
   t.after(restore)
