@@ -262,10 +262,11 @@ export class AgentEngine implements Agent {
   }
 
   async abort(user: boolean): Promise<void> {
+    const isIdle = !this.#turns.current && this.#turns.asked === undefined
+    if (user && isIdle) await this.#entered() // a prompt whose acceptance is on its way to the disk
     // The prompt about which packs are asked is the one that the user sees at work.
     const { asked } = this.#turns
     if (user && asked !== undefined && (await this.#waiting.withdraw([asked]))) return
-    if (user && !this.#turns.current) await this.#entered() // the turn of a prompt whose acceptance is on its way to the disk
     // What waits for exclusive work begins when it has ended, and nobody wants that to be aborted.
     if (user && !this.#turns.current) await this.#turns.endExclusive()
     else await this.#turns.cancel(user)

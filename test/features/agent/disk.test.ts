@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
-import { StepInjectors } from '../../../features/agent/index.ts'
+import { StepInjectors, TurnHooks } from '../../../features/agent/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import { abortPrompt, abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
@@ -282,6 +283,43 @@ for (const [what, waits, route] of [
     const [end] = ends.filter(({ payload }) => (payload as { promptId: string }).promptId === 'mine')
     assert.equal(end?.type, 'prompt.aborted')
   })
+
+test('a prompt whose acceptance is on its way to the disk is aborted with the session before packs are asked about it', async t => {
+  const [writing, slow, asked] = [latch(), latch(), latch<AbortSignal>()]
+  const history = historyOnDisk(async records => {
+    if (!records.some(({ type }) => type === 'prompt.accepted')) return
+    writing.open()
+    await slow.opened
+  })
+  const asks = definePack({
+    name: 'asks',
+    needs: { hooks: TurnHooks },
+    setup(ctx, { hooks }) {
+      ctx.tap(hooks.beforePrompt, async ({ signal }) => {
+        asked.open(signal)
+        if (!signal.aborted) await Promise.race([once(signal, 'abort'), answered.opened])
+        return undefined
+      })
+    }
+  })
+  const answered = latch()
+  const llm = scriptedLlm(text('answer'))
+  const agent = await startAgent(t, llm, { history, packs: [asks] })
+  const params = { session_id: agent.session_id }
+  const submitting = agent.prompt('one', { prompt_id: 'mine' })
+  await writing.opened
+  const aborting = agent.call(abortSession, { params })
+  for (let n = 0; n < 5; n++) await agent.call(listPrompts, { params }) // the abort is under way
+  slow.open()
+
+  assert.equal((await aborting).code, 0)
+  const { aborted } = await asked.opened
+  answered.open()
+  await submitting
+  await agent.call(listPrompts, { params })
+  const { data } = await agent.call(listPrompts, { params })
+  assert.deepEqual([aborted, data, llm.requests.length], [true, { active: null, queued: [] }, 0])
+})
 
 test('settings that the disk refuses do not count', async t => {
   let refuse = false
