@@ -238,7 +238,10 @@ export class AgentEngine implements Agent {
 
   async #abortPrompt(prompt_id: string, user: boolean): Promise<void> {
     const isTaken = () => this.#turns.current?.taken().some(item => item.prompt_id === prompt_id)
-    if (!isTaken()) await this.#entered() // nobody holds one whose acceptance is on its way to the disk
+    if (!isTaken()) {
+      if (await this.#waiting.withdraw([prompt_id])) return
+      await this.#entered() // nobody holds one whose acceptance is on its way to the disk
+    }
     const turn = this.#turns.current
     if (turn && isTaken()) {
       await this.#turns.cancel(user)

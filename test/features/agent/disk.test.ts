@@ -321,6 +321,32 @@ test('a prompt whose acceptance is on its way to the disk is aborted with the se
   assert.deepEqual([aborted, data, llm.requests.length], [true, { active: null, queued: [] }, 0])
 })
 
+test('a prompt that waits is aborted at once, also while the acceptance of another is on its way to the disk', async t => {
+  const [writing, slow, busy] = [latch(), latch(), latch()]
+  const history = historyOnDisk(async records => {
+    if (!records.some(record => record.type === 'prompt.accepted' && record.prompt_id === 'other')) return
+    writing.open()
+    await slow.opened
+  })
+  const agent = await startAgent(t, scriptedLlm([{ type: 'wait', until: busy.opened }, ...text('answer')], text('second'), text('third')), {
+    history
+  })
+  const params = { session_id: agent.session_id }
+  await agent.prompt('runs')
+  await agent.prompt('waits', { prompt_id: 'mine' })
+  const submitting = agent.prompt('comes', { prompt_id: 'other' })
+  await writing.opened
+  const aborting = agent.call(abortPrompt, { params: { ...params, prompt_id: 'mine' } })
+  for (let n = 0; n < 5; n++) await agent.call(listPrompts, { params }) // the abort is under way
+
+  const { data } = await agent.call(listPrompts, { params })
+  assert.deepEqual((data as { queued: unknown[] }).queued, [])
+  slow.open()
+  busy.open()
+  await submitting
+  assert.equal((await aborting).code, 0)
+})
+
 test('settings that the disk refuses do not count', async t => {
   let refuse = false
   const history = historyOnDisk(records => {
