@@ -66,10 +66,10 @@ export class TokenStore {
     this.#unsaved.delete(slot)
   }
 
+  /** As `put`: also one whose write failed meanwhile goes. */
   async discard(slot: string): Promise<void> {
-    this.#unsaved.delete(slot)
     await this.#parts.store.delete(slot)
-    this.#unsaved.delete(slot) // one whose write failed meanwhile
+    this.#unsaved.delete(slot)
   }
 
   /** Ends waits at once, and requests after a grace time; resolves when all is quiet. */

@@ -80,3 +80,11 @@ test('a renewal whose write fails while its login is discarded is gone with it',
   }
   assert.equal(await tokens.token(account), undefined)
 })
+
+test('a renewal that could not be written outlives a logout that the disk refuses: the login is still there', async () => {
+  const { tokens, store, asked } = await renewed()
+  store.delete = () => Promise.reject(new AppError(PersistenceFailed))
+  await assert.rejects(tokens.discard(slot))
+  assert.equal(await tokens.token(account), 'access new')
+  assert.deepEqual(asked, ['refresh old'])
+})
