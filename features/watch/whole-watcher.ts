@@ -170,7 +170,9 @@ export class WholeWatcher extends FSWatcher {
    * large directories take longer.
    */
   override _throttle(...[action, path, ms]: Parameters<FSWatcher['_throttle']>): ReturnType<FSWatcher['_throttle']> {
-    return super._throttle(action, path, action === 'readdir' ? readingMs : ms)
+    const throttled = super._throttle(action, path, action === 'readdir' ? readingMs : ms)
+    if (throttled) (throttled.timeoutObject as NodeJS.Timeout).unref() // of a reading that a close cut off it is not taken back
+    return throttled
   }
 
   override _isIgnored(path: string, stats?: Stats): boolean {
