@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { StepInjectors, TurnHooks } from '../../../features/agent/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import { abortPrompt, abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
@@ -183,12 +183,8 @@ for (const taken of [true, false]) {
   })
 }
 
-test('a steered prompt whose message the disk refuses runs after the turn that fails by that', async t => {
-  let refused = 0
-  const history = historyOnDisk(records => {
-    if (!records.some(record => record.type === 'message' && record.prompt_id === 'mine') || refused++ > 0) return
-    throw new AppError(PersistenceFailed)
-  })
+/** An agent whose turn takes the prompt `mine` with its second step, which is about to come. */
+async function steered(t: TestContext, history: ReturnType<typeof historyOnDisk>) {
   const more = latch()
   const called = toolCalls({ id: 'a', name: 'Echo' })
   const agent = await startAgent(t, scriptedLlm([{ type: 'wait', until: more.opened }, ...called], 'answer'), {
@@ -200,6 +196,16 @@ test('a steered prompt whose message the disk refuses runs after the turn that f
   await agent.prompt('two', { prompt_id: 'mine' })
   assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: ['mine'] } })).code, 0)
   more.open()
+  return { agent, params }
+}
+
+test('a steered prompt whose message the disk refuses runs after the turn that fails by that', async t => {
+  let refused = 0
+  const history = historyOnDisk(records => {
+    if (!records.some(record => record.type === 'message' && record.prompt_id === 'mine') || refused++ > 0) return
+    throw new AppError(PersistenceFailed)
+  })
+  const { agent, params } = await steered(t, history)
   await agent.settled(2)
 
   const told = agent.events.flatMap(({ type, payload }) => {
@@ -233,17 +239,7 @@ test('a steered prompt whose message the disk refuses can be aborted before the 
     full.open()
     await free.opened
   })
-  const more = latch()
-  const called = toolCalls({ id: 'a', name: 'Echo' })
-  const agent = await startAgent(t, scriptedLlm([{ type: 'wait', until: more.opened }, ...called], 'answer'), {
-    history,
-    packs: [echoRunner()]
-  })
-  const params = { session_id: agent.session_id }
-  await agent.prompt('one')
-  await agent.prompt('two', { prompt_id: 'mine' })
-  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: ['mine'] } })).code, 0)
-  more.open()
+  const { agent, params } = await steered(t, history)
   await full.opened
   const aborted = agent.call(abortPrompt, { params: { ...params, prompt_id: 'mine' } })
   for (let n = 0; n < 5; n++) await agent.call(listPrompts, { params }) // the abort is under way

@@ -126,15 +126,16 @@ test('a server whose greeting cannot be used is told in words', async () => {
   })
 })
 
-test('a server of one stream is lost with it, and so are the calls that run', async () => {
+/** A server of one event stream, which ends at the first request of this method. */
+function endsAt(last: string, capabilities: object) {
   let events: ReadableStreamDefaultController<Uint8Array> | undefined
   const say = (text: string) => events?.enqueue(Buffer.from(text))
   const fetch = async (_url: string | URL, init?: RequestInit) => {
     if (init?.method === 'POST') {
       const { id, method } = JSON.parse(String(init.body)) as { id?: number; method: string }
-      const result = { protocolVersion: '2024-11-05', capabilities: {}, serverInfo: { name: 'one', version: '1' } }
+      const result = { protocolVersion: '2024-11-05', capabilities, serverInfo: { name: 'one', version: '1' } }
       if (method === 'initialize') say(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
-      if (method === 'tools/call') events?.close()
+      if (method === last) events?.close()
       return new Response(null, { status: 202 })
     }
     const body = new ReadableStream<Uint8Array>({
@@ -146,7 +147,11 @@ test('a server of one stream is lost with it, and so are the calls that run', as
     return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
   }
   const one = { ...entry, config: { transport: 'sse', url: 'http://127.0.0.1:1/sse' } } as const
-  const ports = { ...portsTo([[]], 9), remote: { fetch, close: () => Promise.resolve() } }
+  return { one, ports: { ...portsTo([[]], 9), remote: { fetch, close: () => Promise.resolve() } } }
+}
+
+test('a server of one stream is lost with it, and so are the calls that run', async () => {
+  const { one, ports } = endsAt('tools/call', {})
   const server = new McpServer(one, '/', { ...ports, log: silent, backoffMs: [], changed: () => undefined })
   server.start()
   await server.settled
@@ -163,30 +168,14 @@ test('a server of one stream is lost with it, and so are the calls that run', as
 })
 
 test('a server of one stream that ends while it lists its tools has not started, and nobody waits for it', async () => {
-  let events: ReadableStreamDefaultController<Uint8Array> | undefined
-  const say = (text: string) => events?.enqueue(Buffer.from(text))
-  const fetch = async (_url: string | URL, init?: RequestInit) => {
-    if (init?.method === 'POST') {
-      const { id, method } = JSON.parse(String(init.body)) as { id?: number; method: string }
-      const result = { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'one', version: '1' } }
-      if (method === 'initialize') say(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
-      if (method === 'tools/list') events?.close()
-      return new Response(null, { status: 202 })
+  const { one, ports } = endsAt('tools/list', { tools: {} })
+  await assert.rejects(
+    connect(one, '/', { ...ports, startupMs: () => 5000 }, new AbortController().signal, quiet),
+    ({ message }: Error) => {
+      assert.doesNotMatch(message, /did not start within/)
+      return true
     }
-    const body = new ReadableStream<Uint8Array>({
-      start(controller) {
-        events = controller
-        say('event: endpoint\ndata: /messages\n\n')
-      }
-    })
-    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
-  }
-  const one = { ...entry, config: { transport: 'sse', url: 'http://127.0.0.1:1/sse' } } as const
-  const ports = { ...portsTo([[]], 9), remote: { fetch, close: () => Promise.resolve() }, startupMs: () => 5000 }
-  await assert.rejects(connect(one, '/', ports, new AbortController().signal, quiet), ({ message }: Error) => {
-    assert.doesNotMatch(message, /did not start within/)
-    return true
-  })
+  )
 })
 
 test('a program that is ended with the list of its tools has not started', async () => {
